@@ -1,0 +1,60 @@
+#include "kernels/cpu/blas.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace memwall::cpu {
+namespace {
+
+// cblas_sgemm takes 32-bit sizes.
+int narrowed(std::int64_t size) {
+  if (size < 0 || size > std::numeric_limits<int>::max()) {
+    throw std::length_error("a matrix is too large for the BLAS's 32-bit sizes: " + std::to_string(size));
+  }
+  return static_cast<int>(size);
+}
+
+// OpenBLAS would start threads of its own under each thread of our pool.
+void make_single_threaded() {
+#ifdef MEMWALL_HAS_OPENBLAS
+  static const bool once = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(once);
+#endif
+}
+
+}  // namespace
+
+void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+           std::int64_t lda, const float* b, std::int64_t ldb, float* c, std::int64_t ldc) {
+  make_single_threaded();
+  const int rows = narrowed(m);
+  const int columns = narrowed(n);
+  const int depth = narrowed(k);
+  const int a_stride = narrowed(lda);
+  const int b_stride = narrowed(ldb);
+  const int c_stride = narrowed(ldc);
+  if (rows == 0 || columns == 0) return;
+  if (depth == 0) {
+    // An empty sum, which not every BLAS writes.
+    for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, 0.0F);
+    return;
+  }
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, b_transposed ? CblasTrans : CblasNoTrans, rows, columns, depth,
+              1.0F, a, a_stride, b, b_stride, 0.0F, c, c_stride);
+}
+
+std::string blas_description() {
+#ifdef MEMWALL_HAS_OPENBLAS
+  return openblas_get_config();
+#else
+  return "a CBLAS that does not tell its name";
+#endif
+}
+
+}  // namespace memwall::cpu

@@ -1,0 +1,19 @@
+// The one door to the BLAS: row-major f32 matrix products, single-threaded, because the project's own
+// thread pool splits the work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace memwall::cpu {
+
+// c[m, n] = a[m, k] b[k, n] (or b[n, k]^T when b_transposed); leading dimensions in elements.
+// What c held is not read. May be called from several threads at once. Throws std::length_error where a size
+// is negative or passes 2^31 - 1.
+void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+           std::int64_t lda, const float* b, std::int64_t ldb, float* c, std::int64_t ldc);
+
+// The library and its version where it tells them, e.g. "OpenBLAS 0.3.21 ... SkylakeX".
+std::string blas_description();
+
+}  // namespace memwall::cpu

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 to measured kernels: installs what is missing, builds, and runs the main job.
+#   scripts/quickstart.sh [ARGUMENT...]    the arguments go to `memwall measure llama-3.2-1b`
+# Standard output holds the results alone.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source-path=SCRIPTDIR source=dependencies.sh
+source "$root/scripts/dependencies.sh"
+
+ensure_packages "${build_packages[@]}"
+(cd -- "$root" && build_preset default -DMEMWALL_BUILD_TESTS=OFF) >&2
+
+command=("$root/build/default/memwall" measure llama-3.2-1b "$@")
+say "running: ${command[*]}"
+exec "${command[@]}"

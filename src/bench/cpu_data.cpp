@@ -1,0 +1,106 @@
+#include "bench/cpu_data.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "kernels/cpu/pack.h"
+
+namespace memwall {
+namespace {
+
+// Sign, the two lowest exponent bits and the mantissa stay random; the rest of the exponent is fixed, so
+// that magnitudes lie in [1/8, 2).
+struct FloatMask {
+  std::uint64_t keep;
+  std::uint64_t set;
+};
+
+FloatMask mask_of(FormatKind kind) {
+  switch (kind) {
+    case FormatKind::f32:
+      return {0x81ffffff81ffffffULL, 0x3e0000003e000000ULL};
+    case FormatKind::bf16:
+      return {0x81ff81ff81ff81ffULL, 0x3e003e003e003e00ULL};
+    default:  // f16
+      return {0x8fff8fff8fff8fffULL, 0x3000300030003000ULL};
+  }
+}
+
+// The f16 scale of every 34- or 18-byte block: positive, the same magnitudes over 64.
+void set_block_scales(std::byte* rows, std::int64_t bytes, std::int64_t block_bytes) {
+  for (std::int64_t at = 0; at + block_bytes <= bytes; at += block_bytes) {
+    std::uint16_t scale = 0;
+    std::memcpy(&scale, rows + at, sizeof scale);
+    scale = static_cast<std::uint16_t>((scale & 0x0fff) | 0x1800);
+    std::memcpy(rows + at, &scale, sizeof scale);
+  }
+}
+
+// Random bits over `bytes` bytes; the tail that fills no word takes a part of one.
+void fill_bytes(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::uint64_t first_word, FloatMask mask) {
+  constexpr std::int64_t kChunk = 512;
+  std::uint64_t words[kChunk];
+  for (std::int64_t at = 0; at < bytes; at += kChunk * 8) {
+    const std::int64_t here = std::min(kChunk * 8, bytes - at);
+    fill_random_bits(std::span(words), seed, first_word + static_cast<std::uint64_t>(at / 8));
+    for (std::uint64_t& word : words) word = (word & mask.keep) | mask.set;
+    std::memcpy(data + at, words, static_cast<std::size_t>(here));
+  }
+}
+
+}  // namespace
+
+void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in, std::byte* buffer,
+                         std::uint64_t seed) {
+  const std::int64_t row_bytes = storage_bytes(format, 1, in);
+  const bool plain = is_plain_float(format);
+  const FloatMask mask = plain ? mask_of(format.kind) : FloatMask{~std::uint64_t{0}, 0};
+  pool.split(rows, 1, [&](int, std::int64_t first, std::int64_t last) {
+    std::byte* start = buffer + first * row_bytes;
+    const std::int64_t bytes = (last - first) * row_bytes;
+    // The sequence starts where no other range's can reach, so that no two ranges share words.
+    fill_bytes(start, bytes, seed, static_cast<std::uint64_t>(first) << 24, mask);
+    if (!plain) set_block_scales(start, bytes, storage_bytes(format, 1, 1));
+  });
+}
+
+std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
+  std::vector<float> values(count);
+  fill_random_floats(values, seed, 0);
+  return values;
+}
+
+std::vector<std::uint16_t> random_bf16(std::size_t count, std::uint64_t seed) {
+  const std::vector<float> values = random_floats(count, seed);
+  std::vector<std::uint16_t> bits(count);
+  std::transform(values.begin(), values.end(), bits.begin(), cpu::f32_to_bf16);
+  return bits;
+}
+
+std::vector<std::int64_t> sample_indices(std::int64_t count, std::int64_t most) {
+  std::vector<std::int64_t> indices;
+  const std::int64_t n = std::min(count, most);
+  for (std::int64_t i = 0; i < n; ++i) indices.push_back(n == 1 ? 0 : i * (count - 1) / (n - 1));
+  return indices;
+}
+
+double dot_tolerance(std::int64_t terms, double sum_of_magnitudes) {
+  constexpr double kHalfUlp = 1.0 / (1 << 24);
+  return 4 * std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 16))) * kHalfUlp * sum_of_magnitudes + 1e-30;
+}
+
+ReferenceDot reference_dot(Format format, const std::byte* row, std::int64_t in, const float* x, double bias) {
+  std::vector<float> weights(static_cast<std::size_t>(in));
+  cpu::unpack_row(format, row, in, weights.data());
+  double sum = bias;
+  double magnitudes = std::abs(bias);
+  for (std::int64_t k = 0; k < in; ++k) {
+    const double product = static_cast<double>(weights[static_cast<std::size_t>(k)]) * static_cast<double>(x[k]);
+    sum += product;
+    magnitudes += std::abs(product);
+  }
+  return {sum, dot_tolerance(in, magnitudes)};
+}
+
+}  // namespace memwall

@@ -1,0 +1,53 @@
+// Random operands for the CPU's kernels, and comparing outputs with float64.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "bench/device.h"
+#include "bench/memory.h"
+#include "bench/thread_pool.h"
+
+namespace memwall {
+
+// Fills `rows` packed rows of `in` weights from `buffer` on with random values of magnitude 1/8 to 2
+// (quantised formats: random codes under such scales). Never zeros, never NaN or infinite. Each worker
+// fills the rows it will read.
+void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in, std::byte* buffer,
+                         std::uint64_t seed);
+
+// Uniform in [-1, 1).
+std::vector<float> random_floats(std::size_t count, std::uint64_t seed);
+std::vector<std::uint16_t> random_bf16(std::size_t count, std::uint64_t seed);
+
+// Accumulates a Check: each compared output adds its error over its tolerance.
+class Comparison {
+ public:
+  void add(double value, double reference, double tolerance) {
+    ++check_.outputs;
+    const double error = std::abs(value - reference) / tolerance;
+    // A NaN must fail the check, so it may not be dropped by a comparison that is false.
+    if (!(error <= check_.worst)) check_.worst = error;
+  }
+  Check result() const { return check_; }
+
+ private:
+  Check check_;
+};
+
+// Up to `most` indices spread over [0, count), the first and the last among them.
+std::vector<std::int64_t> sample_indices(std::int64_t count, std::int64_t most);
+
+// The error a sum of `terms` f32 products may show: rounding errors add up like a random walk, so
+// 4 sqrt(K) half-ulps of the sum of magnitudes, far less than the loss of one term.
+double dot_tolerance(std::int64_t terms, double sum_of_magnitudes);
+
+// y[row] = bias + W[row] x in float64, from the packed row's exact values, and its tolerance.
+struct ReferenceDot {
+  double value = 0;
+  double tolerance = 0;
+};
+ReferenceDot reference_dot(Format format, const std::byte* row, std::int64_t in, const float* x, double bias);
+
+}  // namespace memwall

@@ -1,0 +1,107 @@
+// A device that runs tasks: the small interface that the CPU implements here and other backends implement
+// in their own modules.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cost/cost.h"
+
+namespace memwall {
+
+// One op of a step, one layer's copy.
+struct OpTask {
+  Work work;
+  Workload workload;
+};
+
+// The memory probes; `bytes` is one array's length.
+enum class StreamPattern : std::uint8_t { read, copy, triad };
+struct StreamTask {
+  StreamPattern pattern = StreamPattern::read;
+  std::int64_t bytes = 0;
+};
+
+// The baselines on n x n tensors stored as f32 or f16: c = a + b, and c = a b.
+struct AddTask {
+  std::int64_t n = 0;
+  Format format;
+};
+struct MatmulTask {
+  std::int64_t n = 0;
+  Format format;
+};
+
+using Task = std::variant<OpTask, StreamTask, AddTask, MatmulTask>;
+
+// One way to run a task: a kernel of ours or a library's.
+struct Variant {
+  std::string name;
+  std::int64_t workspace_bytes = 0;
+};
+
+// What a task's operands take. Copies are rotated, so that a launch finds none of its own in a cache.
+struct Footprint {
+  std::int64_t copy_bytes = 0;   // of what must be cold: weights, cache, streamed arrays
+  std::int64_t fixed_bytes = 0;  // activations and the largest workspace
+  std::int64_t least_copies = 1;
+  bool cold = true;              // false: an op on activations, which stay hot
+};
+
+// A kernel's outputs against a float64 reference.
+struct Check {
+  std::int64_t outputs = 0;  // how many were compared
+  double worst = 0;          // the largest error over its tolerance
+  bool passed() const { return outputs > 0 && worst <= 1; }  // false for NaN too
+};
+
+// A task's operands on a device, ready to launch.
+class Operands {
+ public:
+  virtual ~Operands() = default;
+  // Starts the task on the copies that `turn` selects; asynchronous where the device is.
+  virtual void launch(std::size_t variant, std::int64_t turn) = 0;
+  // Compulsory bytes that launch moves to and from memory, and the FLOPs it computes.
+  virtual double cold_bytes(std::int64_t turn) const = 0;
+  virtual double flops(std::int64_t turn) const = 0;
+  // Launches once and compares (sampled) outputs. Outside any timed region.
+  virtual Check check(std::size_t variant) = 0;
+};
+
+struct DeviceInfo {
+  std::string name;  // "AMD EPYC 9354"
+  std::string kind;  // "cpu" or "cuda"
+  int threads = 0;
+  bool pinned = false;
+  std::string instruction_set;
+  std::string blas;
+  std::int64_t l1d_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t last_level_bytes = 0;
+  std::int64_t available_bytes = 0;  // at the start
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  // The ways this device can run the task; none: there is no kernel, and the op is not measured.
+  virtual std::vector<Variant> variants(const Task& task) const = 0;
+  virtual Footprint footprint(const Task& task) const = 0;
+  // Allocates `copies` copies and fills them with random data, each page touched first by the thread that
+  // will read it. The caller has checked that they fit.
+  virtual std::unique_ptr<Operands> place(const Task& task, std::int64_t copies, std::uint64_t seed) = 0;
+  // Seconds from the start of the first launch to the end of the last one, on the device's clock.
+  virtual double time(const std::function<void()>& launches) = 0;
+  // The share of the memory last placed that lies on huge pages; 0 where the notion is foreign.
+  virtual double huge_page_share() const = 0;
+};
+
+// The CPU this process runs on: one pinned thread a physical core.
+std::unique_ptr<Device> make_cpu_device();
+
+}  // namespace memwall

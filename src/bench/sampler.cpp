@@ -1,0 +1,151 @@
+#include "bench/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/interrupt.h"
+#include "format/checked.h"
+#include "input/error.h"
+
+namespace memwall {
+namespace {
+
+constexpr std::int64_t kSliceBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kLeastProbeBytes = std::int64_t{256} << 20;
+// Below this a sample is mostly clock: many launches are timed together and divided.
+constexpr double kLeastSampleSeconds = 2e-3;
+
+double time_launches(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn, std::int64_t launches) {
+  const double seconds = device.time([&] {
+    for (std::int64_t i = 0; i < launches; ++i) operands.launch(variant, turn + i);
+  });
+  turn += launches;
+  return seconds / static_cast<double>(launches);
+}
+
+// Launches that fill a sample, from one launch's time.
+std::int64_t launches_for(double seconds_a_launch) {
+  const double launches = std::ceil(kLeastSampleSeconds / std::max(seconds_a_launch, 1e-9));
+  return static_cast<std::int64_t>(std::clamp(launches, 1.0, 100'000.0));
+}
+
+double median_of(std::vector<double> values) { return summarize(values).median; }
+
+// The median-fastest variant under the protocol of the measurement itself, and what each took.
+std::vector<VariantFigure> time_variants(Device& device, Operands& operands, const std::vector<Variant>& variants,
+                                         std::int64_t& turn) {
+  constexpr int kTries = 3;
+  std::vector<VariantFigure> figures;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    std::vector<double> seconds;
+    time_launches(device, operands, v, turn, 1);  // the first pays for page faults and lazy set-up
+    const std::int64_t launches = launches_for(time_launches(device, operands, v, turn, 1));
+    for (int i = 0; i < kTries && !interrupted(); ++i) {
+      seconds.push_back(time_launches(device, operands, v, turn, launches));
+    }
+    if (seconds.empty()) break;
+    figures.push_back({variants[v].name, median_of(seconds)});
+  }
+  return figures;
+}
+
+}  // namespace
+
+std::int64_t ReadCeiling::bytes(const DeviceInfo& info) {
+  const std::int64_t wanted = std::max(kLeastProbeBytes, checked_mul(4, info.last_level_bytes));
+  return checked_mul(div_up(wanted, kSliceBytes), kSliceBytes);
+}
+
+ReadCeiling::ReadCeiling(Device& device) : device_(device) {
+  const StreamTask task{.pattern = StreamPattern::read, .bytes = kSliceBytes};
+  operands_ = device.place(task, bytes(device.info()) / kSliceBytes, 7);
+  huge_share_ = device.huge_page_share();
+  const std::vector<Variant> variants = device.variants(task);
+  constexpr int kTries = 8;
+  std::vector<std::vector<double>> seconds(variants.size());
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    if (!operands_->check(v).passed()) throw RunError("the read probe's sum is wrong: this device cannot be measured");
+  }
+  for (int i = 0; i < kTries; ++i) {
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      seconds[v].push_back(time_launches(device_, *operands_, v, turn_, 1));
+    }
+  }
+  const auto best = std::min_element(seconds.begin(), seconds.end(),
+                                     [](const auto& a, const auto& b) { return median_of(a) < median_of(b); });
+  variant_ = static_cast<std::size_t>(best - seconds.begin());
+  variant_name_ = variants[variant_].name;
+  for (const double s : *best) samples_.push_back(operands_->cold_bytes(0) / s);
+}
+
+double ReadCeiling::sample() {
+  const double seconds = time_launches(device_, *operands_, variant_, turn_, 1);
+  samples_.push_back(operands_->cold_bytes(0) / seconds);
+  return samples_.back();
+}
+
+double ReadCeiling::median() const { return summarize(samples_).median; }
+
+std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info) {
+  if (!footprint.cold) return 1;
+  const std::int64_t target = std::max(checked_mul(4, info.last_level_bytes), std::int64_t{64} << 20);
+  return std::max(footprint.least_copies, div_up(target, std::max<std::int64_t>(1, footprint.copy_bytes)));
+}
+
+std::int64_t placed_bytes(const Footprint& footprint, std::int64_t copies) {
+  return checked_add(checked_mul(footprint.copy_bytes, copies), footprint.fixed_bytes);
+}
+
+std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCeiling* ceiling,
+                                        const SamplerSettings& settings) {
+  const std::vector<Variant> variants = device.variants(task);
+  if (variants.empty() || interrupted()) return std::nullopt;
+  const Footprint footprint = device.footprint(task);
+  Measurement m;
+  m.copies = settings.hot ? footprint.least_copies : cold_copies(footprint, device.info());
+  const std::unique_ptr<Operands> operands = device.place(task, m.copies, settings.seed);
+
+  std::int64_t turn = 0;
+  m.variants = time_variants(device, *operands, variants, turn);
+  if (m.variants.size() < variants.size()) return std::nullopt;
+  const auto best = std::min_element(m.variants.begin(), m.variants.end(),
+                                     [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  const auto variant = static_cast<std::size_t>(best - m.variants.begin());
+  m.variant = best->name;
+  m.check = operands->check(variant);
+  if (!m.check.passed()) {
+    throw RunError(fmt::format("the kernel '{}' is wrong: an output is {:.3g} times its tolerance away from float64",
+                               m.variant, m.check.worst));
+  }
+
+  m.launches_per_sample = launches_for(best->seconds);
+  const bool paired = ceiling != nullptr && settings.pair_with_ceiling && footprint.cold && !settings.hot;
+  StoppingCriterion criterion(settings.rule, settings.floor_samples);
+  std::vector<double> shares;
+  double bytes = 0;
+  while (!criterion.finished() && !interrupted()) {
+    double sample_bytes = 0;
+    for (std::int64_t i = 0; i < m.launches_per_sample; ++i) sample_bytes += operands->cold_bytes(turn + i);
+    sample_bytes /= static_cast<double>(m.launches_per_sample);
+    const double seconds = time_launches(device, *operands, variant, turn, m.launches_per_sample);
+    double cost = seconds * static_cast<double>(m.launches_per_sample);
+    bytes += sample_bytes;
+    if (paired) {
+      const double ceiling_rate = ceiling->sample();
+      shares.push_back(sample_bytes / seconds / ceiling_rate);
+      cost += static_cast<double>(kSliceBytes) / ceiling_rate;
+    }
+    criterion.add(seconds, cost);
+  }
+  if (criterion.samples().size() < settings.floor_samples) return std::nullopt;
+  m.stop = criterion.finished().value_or(StopReason::interrupted);
+  m.seconds = summarize(criterion.samples());
+  m.bytes = bytes / static_cast<double>(criterion.samples().size());
+  m.flops = operands->flops(0);
+  if (!shares.empty()) m.of_read_bandwidth = summarize(shares);
+  return m;
+}
+
+}  // namespace memwall

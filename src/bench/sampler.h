@@ -1,0 +1,79 @@
+// Measuring one task: cold copies, the right variant, paired ceiling samples, a stopping rule.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/device.h"
+#include "bench/statistics.h"
+#include "bench/stopping.h"
+
+namespace memwall {
+
+// The device's read bandwidth, sampled beside every kernel: on a shared machine it drifts by tens of per
+// cent, so a figure means something only as a share of its neighbour in time.
+class ReadCeiling {
+ public:
+  // Places the probe's buffer: four times the last-level cache, 256 MiB at least, read in 64 MiB slices.
+  // Picks the best of the device's stream counts.
+  explicit ReadCeiling(Device& device);
+
+  double sample();  // bytes/s of one slice, and remembered
+  double median() const;  // bytes/s over all samples so far
+  double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages
+  const std::string& variant() const { return variant_name_; }
+
+  // What the buffer takes on that device.
+  static std::int64_t bytes(const DeviceInfo& info);
+
+ private:
+  Device& device_;
+  std::unique_ptr<Operands> operands_;
+  std::size_t variant_ = 0;
+  std::string variant_name_;
+  std::int64_t turn_ = 0;
+  double huge_share_ = 0;
+  std::vector<double> samples_;
+};
+
+struct VariantFigure {
+  std::string name;
+  double seconds = 0;  // a launch, median of a few
+};
+
+struct Measurement {
+  std::string variant;
+  std::vector<VariantFigure> variants;  // all that were tried
+  Summary seconds;                      // a launch
+  double bytes = 0;                     // compulsory bytes a launch, the mean over the turns measured
+  double flops = 0;
+  std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only
+  StopReason stop = StopReason::time_limit;
+  std::int64_t copies = 0;
+  std::int64_t launches_per_sample = 0;
+  Check check;
+};
+
+struct SamplerSettings {
+  StoppingRule rule;
+  std::size_t floor_samples = 3;
+  bool pair_with_ceiling = true;
+  std::uint64_t seed = 1;
+  bool hot = false;  // one copy, launched again and again: cache-resident on purpose
+};
+
+// How many copies keep the task cold: at least four times the last-level cache in all.
+std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info);
+
+// Bytes the task takes when placed so.
+std::int64_t placed_bytes(const Footprint& footprint, std::int64_t copies);
+
+// Measures the task, or nothing where the device has no variant for it or an interrupt came before three
+// samples. Throws RunError where a kernel's result is wrong. `ceiling` may be null.
+std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCeiling* ceiling,
+                                        const SamplerSettings& settings);
+
+}  // namespace memwall

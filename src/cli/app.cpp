@@ -1,0 +1,62 @@
+#include "cli/app.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "input/error.h"
+#include "input/suggest.h"
+
+namespace memwall {
+namespace {
+
+// CLI11's own messages run over several lines; one is enough.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2 || arguments[1].empty() || arguments[1].front() == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == arguments[1]) return;
+    names.push_back(command->get_name());
+  }
+  throw InputError(fmt::format("unknown command '{}'; did you mean {}? `memwall --help` lists them", arguments[1],
+                               join_or(nearest(arguments[1], names, 1))));
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  CLI::App app("How fast can this LLM decode on this card, and what stops it from going faster?", "memwall");
+  app.set_version_flag("--version", "memwall " MEMWALL_VERSION);
+  app.require_subcommand(1);
+  Invocation invocation{.arguments = arguments};
+  add_baseline(app, invocation);
+  add_inspect(app, invocation);
+  add_estimate(app, invocation);
+  add_measure(app, invocation);
+  add_models(app, invocation);
+  add_cards(app, invocation);
+  refuse_unknown_command(app, arguments);
+
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  if (!reversed.empty()) reversed.pop_back();  // the program's own name
+  try {
+    app.parse(reversed);
+  } catch (const CLI::Success& help_or_version) {
+    app.exit(help_or_version);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw InputError(one_line(error.what()) + "; --help shows what is right");
+  }
+  invocation.run();
+  return invocation.status;
+}
+
+}  // namespace memwall

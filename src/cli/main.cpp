@@ -1,0 +1,32 @@
+// The one place that prints errors and decides the exit status.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/app.h"
+#include "input/error.h"
+
+namespace {
+
+// An error is one line, whatever a file's name or content holds.
+void print_error(std::string message) {
+  for (char& c : message) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  std::fprintf(stderr, "memwall: error: %s\n", message.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return memwall::run_command_line(std::vector<std::string>(argv, argv + argc));
+  } catch (const memwall::InputError& error) {
+    print_error(error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    print_error(error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,118 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "cost/cost.h"
+#include "input/error.h"
+#include "input/numbers.h"
+#include "input/suggest.h"
+#include "model/zoo.h"
+#include "report/rows.h"
+
+namespace memwall {
+namespace {
+
+// "f16,q8_0" split at commas; no item may be empty.
+std::vector<std::string> split_list(const std::string& text, const char* option) {
+  std::vector<std::string> items;
+  std::size_t start = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', start);
+    items.push_back(text.substr(start, comma == std::string::npos ? comma : comma - start));
+    if (items.back().empty()) {
+      throw InputError(fmt::format("{}: an item of the list is empty; write names with one comma between", option));
+    }
+    if (comma == std::string::npos) return items;
+    start = comma + 1;
+  }
+}
+
+Format parse_weights(const std::string& name, const char* option) {
+  if (const std::optional<Format> format = find_format(name)) return *format;
+  throw InputError(fmt::format("{}: unknown format '{}'; did you mean {}?", option, name,
+                               join_or(nearest(name, format_names(), 3))));
+}
+
+KvFormat parse_kv(const std::string& name) {
+  if (const std::optional<KvFormat> format = find_kv_format(name)) return *format;
+  throw InputError(fmt::format("--kv: unknown format '{}'; it is one of {}", name, join_or(kv_format_names())));
+}
+
+}  // namespace
+
+void OutputOptions::add(CLI::App& command) {
+  command.add_option("--format", format, "table, json, csv or md")->capture_default_str();
+  command.add_option("--output,-o", output, "Write to this file instead of standard output");
+}
+
+void ModelOptions::add(CLI::App& command) {
+  command.add_option("MODEL", model, "A model of the zoo (`memwall models`) or a model YAML")->required();
+  command.add_option("--weights", weights, "Weight format of the linears, e.g. f16, q8_0, q4_0, int4-g128; a list");
+  command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");
+  command.add_option("--kv", kv, "KV cache format: f32, f16, bf16, f8_e4m3 or int8; a list");
+}
+
+std::vector<Model> ModelOptions::load() const {
+  std::optional<Format> head;
+  if (!head_weights.empty()) head = parse_weights(head_weights, "--head-weights");
+  std::vector<std::optional<Format>> formats = {std::nullopt};
+  if (!weights.empty()) {
+    formats.clear();
+    for (const std::string& name : split_list(weights, "--weights")) formats.push_back(parse_weights(name, "--weights"));
+  }
+  std::vector<std::optional<KvFormat>> kvs = {std::nullopt};
+  if (!kv.empty()) {
+    kvs.clear();
+    for (const std::string& name : split_list(kv, "--kv")) kvs.push_back(parse_kv(name));
+  }
+  const Model base = find_model(model);
+  std::vector<Model> models;
+  for (const std::optional<Format>& format : formats) {
+    for (const std::optional<KvFormat>& cache : kvs) {
+      models.push_back(with_weights(base, format, head));
+      if (cache) models.back().kv = *cache;
+    }
+  }
+  return models;
+}
+
+void WorkloadOptions::add(CLI::App& command) {
+  command.add_option("--batch,-b", batch, "Sequences decoded together; a list")->capture_default_str();
+  command.add_option("--context,-c", context, "Tokens in each one's KV cache; a list")->capture_default_str();
+}
+
+std::vector<std::int64_t> WorkloadOptions::batches() const {
+  return parse_integer_list(batch, "--batch", {1, kMostBatch});
+}
+
+std::vector<std::int64_t> WorkloadOptions::contexts() const {
+  return parse_integer_list(context, "--context", {1, kMostContext});
+}
+
+void warn(const std::string& message) { fmt::print(stderr, "memwall: warning: {}\n", message); }
+
+std::string context_warning(const Model& model, const std::vector<std::int64_t>& contexts) {
+  const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
+  if (model.max_context == 0 || longest <= model.max_context) return "";
+  return fmt::format("context {} is beyond the {} tokens {} was made for", longest, model.max_context, model.name);
+}
+
+void write_result(Output& output, OutputFormat format, const Result& result) {
+  switch (format) {
+    case OutputFormat::json:
+      return output.write(result.json().dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    case OutputFormat::csv:
+      return output.write(to_csv(result.rows()));
+    case OutputFormat::md:
+      return output.write(to_markdown(result.rows()));
+    case OutputFormat::table:
+      return output.write(result.text(output.style()));
+  }
+}
+
+}  // namespace memwall

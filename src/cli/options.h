@@ -1,0 +1,60 @@
+// Options that several commands share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "report/json.h"
+#include "report/output.h"
+
+namespace CLI {
+class App;
+}
+
+namespace memwall {
+
+// --format and --output.
+struct OutputOptions {
+  std::string format = "table";
+  std::string output;
+  void add(CLI::App& command);
+};
+
+// MODEL, --weights, --head-weights and --kv. Formats are lists; every combination is a model of its own.
+struct ModelOptions {
+  std::string model;
+  std::string weights;
+  std::string head_weights;
+  std::string kv;
+  void add(CLI::App& command);
+  std::vector<Model> load() const;  // throws InputError
+};
+
+// --batch and --context.
+struct WorkloadOptions {
+  std::string batch = "1";
+  std::string context = "1024";
+  void add(CLI::App& command);
+  std::vector<std::int64_t> batches() const;
+  std::vector<std::int64_t> contexts() const;
+};
+
+// A warning line on standard error.
+void warn(const std::string& message);
+
+// The warning where the longest context passes the model's maximum; empty where it does not.
+std::string context_warning(const Model& model, const std::vector<std::int64_t>& contexts);
+
+// One result in every form: the JSON document, its rows, its text. Only the form asked for is made.
+struct Result {
+  std::function<Json()> json;
+  std::function<std::vector<Json>()> rows;
+  std::function<std::string(const Style&)> text;
+};
+void write_result(Output& output, OutputFormat format, const Result& result);
+
+}  // namespace memwall

@@ -1,0 +1,147 @@
+#include "cost/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memwall {
+namespace {
+
+constexpr double kActivationBytes = 2;  // activations are 16-bit
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+double rows_of(const Workload& workload, bool last_token_only) {
+  return as_double(last_token_only ? workload.batch : workload.rows());
+}
+
+// Weight and bias of one linear.
+double linear_weight_bytes(const LinearWork& linear) {
+  double bytes = as_double(storage_bytes(linear.format, linear.out, linear.in));
+  if (linear.bias) bytes += as_double(storage_bytes(linear.bias_format, 1, linear.out));
+  return bytes;
+}
+
+// What depends on the rows: activations in and out, a multiply-add a weight, an add a bias.
+void add_rows(Cost& cost, const LinearWork& linear, double rows) {
+  cost.activation_bytes += rows * (as_double(linear.in) + as_double(linear.out)) * kActivationBytes;
+  cost.flops += 2 * rows * as_double(linear.out) * as_double(linear.in);
+  if (linear.bias) cost.flops += rows * as_double(linear.out);
+}
+
+struct CostOf {
+  const Workload& workload;
+
+  Cost operator()(const LinearWork& linear) const {
+    Cost cost;
+    cost.weight_bytes = linear_weight_bytes(linear);
+    add_rows(cost, linear, rows_of(workload, linear.last_token_only));
+    return cost;
+  }
+
+  Cost operator()(const RouterWork& router) const { return (*this)(router.linear); }
+
+  Cost operator()(const ExpertWork& expert) const {
+    Cost cost;
+    const double tokens = as_double(workload.rows());
+    cost.experts_touched = experts_touched(expert.total, expert.per_token, tokens);
+    cost.weight_bytes = cost.experts_touched * linear_weight_bytes(expert.each);
+    add_rows(cost, expert.each, tokens * as_double(expert.per_token));
+    return cost;
+  }
+
+  Cost operator()(const AttentionWork& attention) const {
+    Cost cost;
+    const double batch = as_double(workload.batch);
+    const double rows = as_double(workload.rows());
+    const double token_bytes =
+        as_double(attention.kv_heads) * as_double(kv_vector_bytes(attention.kv, attention.d_k) +
+                                                   kv_vector_bytes(attention.kv, attention.d_v));
+    const double q_and_y = as_double(attention.heads) * as_double(attention.d_k + attention.d_v);
+    const double new_kv = as_double(attention.kv_heads) * as_double(attention.d_k + attention.d_v);
+    cost.activation_bytes = rows * (q_and_y + new_kv) * kActivationBytes;
+    const double reach = as_double(effective_context(attention, workload.context));
+    double pairs = reach;
+    if (workload.phase == Phase::decode) {
+      cost.kv_read_bytes = batch * reach * token_bytes;
+      cost.kv_write_bytes = batch * token_bytes;
+    } else {
+      // A prompt's K and V are written for the tokens a later step can reach; read back they may stay on
+      // chip, so the reading is an activation's.
+      pairs = causal_pairs(workload.context, attention.window);
+      cost.kv_write_bytes = batch * reach * token_bytes;
+      cost.activation_bytes += rows * token_bytes;
+    }
+    cost.flops = 2 * batch * q_and_y * pairs;
+    return cost;
+  }
+
+  Cost operator()(const ElementwiseWork& work) const {
+    Cost cost;
+    const double elements = rows_of(workload, work.last_token_only) * as_double(work.rows_per_token) * as_double(work.width);
+    if (work.weights > 0) cost.weight_bytes = as_double(storage_bytes(work.weight_format, 1, work.weights));
+    cost.activation_bytes = elements * as_double(work.inputs + 1) * kActivationBytes;
+    cost.flops = elements * as_double(work.flops_per_element);
+    return cost;
+  }
+
+  Cost operator()(const EmbeddingWork& table) const {
+    Cost cost;
+    const double row_bytes = as_double(storage_bytes(table.format, 1, table.width));
+    cost.activation_bytes =
+        as_double(workload.rows()) * (row_bytes + as_double(table.width) * kActivationBytes);
+    return cost;
+  }
+};
+
+}  // namespace
+
+Cost Cost::times(double count) const {
+  Cost cost = *this;
+  for (double* part : {&cost.weight_bytes, &cost.kv_read_bytes, &cost.kv_write_bytes, &cost.state_bytes,
+                       &cost.activation_bytes, &cost.flops}) {
+    *part *= count;
+  }
+  return cost;
+}
+
+Cost& Cost::operator+=(const Cost& other) {
+  weight_bytes += other.weight_bytes;
+  kv_read_bytes += other.kv_read_bytes;
+  kv_write_bytes += other.kv_write_bytes;
+  state_bytes += other.state_bytes;
+  activation_bytes += other.activation_bytes;
+  flops += other.flops;
+  return *this;
+}
+
+Cost cost_of(const Work& work, const Workload& workload) { return std::visit(CostOf{workload}, work); }
+
+double experts_touched(std::int64_t experts, std::int64_t per_token, double tokens) {
+  if (per_token >= experts) return as_double(experts);
+  const double skipped_by_one = 1 - as_double(per_token) / as_double(experts);
+  const double touched = as_double(experts) * (1 - std::pow(skipped_by_one, tokens));
+  return std::clamp(touched, as_double(per_token), as_double(experts));
+}
+
+std::int64_t effective_context(const AttentionWork& attention, std::int64_t context) {
+  return attention.window > 0 ? std::min(attention.window, context) : context;
+}
+
+double causal_pairs(std::int64_t tokens, std::int64_t window) {
+  const double all = as_double(tokens);
+  if (window <= 0 || window >= tokens) return all * (all + 1) / 2;
+  const double reach = as_double(window);
+  return reach * (reach + 1) / 2 + (all - reach) * reach;
+}
+
+Step cost_step(const std::vector<Op>& ops, const Workload& workload) {
+  Step step{.workload = workload, .ops = &ops};
+  step.costs.reserve(ops.size());
+  for (const Op& op : ops) {
+    step.costs.push_back(cost_of(op.work, workload).times(as_double(op.count())));
+    step.total += step.costs.back();
+  }
+  return step;
+}
+
+}  // namespace memwall

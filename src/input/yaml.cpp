@@ -1,0 +1,270 @@
+#include "input/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "input/error.h"
+#include "input/read_file.h"
+#include "input/suggest.h"
+
+namespace memwall::yaml {
+namespace {
+
+constexpr std::size_t kMostBytes = 1 << 20;
+constexpr std::size_t kMostDepth = 64;
+
+// Builds Nodes from yaml-cpp's events. Its own node graph would hide duplicate keys and expand aliases.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(std::shared_ptr<const std::string> file) : file_(std::move(file)) {}
+
+  Node take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnAnchor(const YAML::Mark& mark, const std::string&) override { refuse_anchor(mark); }
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(make(Kind::null, mark, anchor));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse_anchor(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Node node = make(Kind::scalar, mark, anchor);
+    node.text = value;
+    node.quoted = tag == "!";
+    const bool null_word = !node.quoted && (value.empty() || value == "~" || value == "null");
+    if (null_word) node.kind = Kind::null;
+    add(std::move(node));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(make(Kind::sequence, mark, anchor));
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(make(Kind::mapping, mark, anchor));
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    Node node;
+    std::optional<Node> key;  // of a mapping, once read and waiting for its value
+  };
+
+  Node make(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    Node node;
+    node.kind = kind;
+    node.file = file_;
+    node.line = mark.line + 1;
+    node.column = mark.column + 1;
+    if (anchor != 0) refuse_anchor(mark);
+    return node;
+  }
+
+  [[noreturn]] void refuse_anchor(const YAML::Mark& mark) const {
+    fail(make(Kind::null, mark, 0), "anchors and aliases are not read here; write the value out");
+  }
+
+  void open(Node node) {
+    if (stack_.size() >= kMostDepth) fail(node, fmt::format("nested deeper than {} levels", kMostDepth));
+    stack_.push_back({std::move(node), std::nullopt});
+  }
+
+  void close() {
+    Node node = std::move(stack_.back().node);
+    stack_.pop_back();
+    add(std::move(node));
+  }
+
+  void add(Node node) {
+    if (stack_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = stack_.back();
+    if (parent.node.kind == Kind::sequence) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.key) {
+      if (node.kind != Kind::scalar) fail(node, "a key must be a word");
+      if (const Node* earlier = parent.node.find(node.text)) {
+        fail(node, fmt::format("duplicate key '{}', first given on line {}", node.text, earlier->line));
+      }
+      parent.key = std::move(node);
+    } else {
+      parent.node.entries.emplace_back(std::move(*parent.key), std::move(node));
+      parent.key.reset();
+    }
+  }
+
+  std::shared_ptr<const std::string> file_;
+  std::vector<Open> stack_;
+  Node root_;
+};
+
+Node at_position(const std::shared_ptr<const std::string>& file, int line, int column) {
+  Node node;
+  node.file = file;
+  node.line = line;
+  node.column = column;
+  return node;
+}
+
+void refuse_tabs_and_controls(const std::string& text, const std::shared_ptr<const std::string>& file) {
+  int line = 1;
+  int column = 1;
+  for (const char c : text) {
+    if (c == '\t') fail(at_position(file, line, column), "a tab; YAML is indented with spaces");
+    const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r';
+    if (control) {
+      fail(at_position(file, line, column),
+           fmt::format("a control character (0x{:02x}); this is no text file", static_cast<unsigned char>(c)));
+    }
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    } else {
+      ++column;
+    }
+  }
+}
+
+}  // namespace
+
+const Node* Node::find(std::string_view key) const {
+  for (const auto& [name, value] : entries) {
+    if (name.text == key) return &value;
+  }
+  return nullptr;
+}
+
+void fail(const Node& at, const std::string& message) {
+  throw InputError(fmt::format("{}:{}:{}: {}", at.file ? *at.file : std::string("?"), at.line, at.column, message));
+}
+
+Node load(const std::string& path) { return parse(read_text_file(path, kMostBytes), path); }
+
+Node parse(const std::string& text, const std::string& name) {
+  const auto file = std::make_shared<const std::string>(name);
+  refuse_tabs_and_controls(text, file);
+  std::istringstream stream(text);
+  try {
+    YAML::Parser parser(stream);
+    TreeBuilder first(file);
+    if (!parser.HandleNextDocument(first)) fail(at_position(file, 1, 1), "the document is empty");
+    Node root = first.take();
+    TreeBuilder second(file);
+    if (parser.HandleNextDocument(second)) {
+      fail(second.take(), "a second document; a file holds one");
+    }
+    return root;
+  } catch (const YAML::Exception& error) {
+    fail(at_position(file, error.mark.line + 1, error.mark.column + 1), "not valid YAML: " + error.msg);
+  }
+}
+
+std::string as_text(const Node& node, std::string_view what) {
+  if (node.kind != Kind::scalar || node.text.empty()) fail(node, fmt::format("{} must be text", what));
+  return node.text;
+}
+
+std::int64_t as_integer(const Node& node, std::string_view what, Range range) {
+  const std::string wanted = fmt::format("{} must be a whole number from {} to {}", what, range.low, range.high);
+  if (node.kind != Kind::scalar) fail(node, wanted);
+  if (node.quoted) fail(node, wanted + ", without quotes");
+  if (!is_plain_integer(node.text)) fail(node, fmt::format("{} in plain decimal, not '{}'", wanted, node.text));
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
+  if (error != std::errc{} || value < range.low || value > range.high) {
+    fail(node, fmt::format("{}, not {}", wanted, node.text));
+  }
+  return value;
+}
+
+double as_positive(const Node& node, std::string_view what) {
+  double value = 0;
+  if (node.kind == Kind::scalar && !node.quoted && is_plain_decimal(node.text)) {
+    std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
+  }
+  if (!(value > 0)) fail(node, fmt::format("{} must be a number above zero, in plain decimal", what));
+  return value;
+}
+
+bool as_bool(const Node& node, std::string_view what) {
+  if (node.kind == Kind::scalar && !node.quoted) {
+    if (node.text == "true") return true;
+    if (node.text == "false") return false;
+  }
+  fail(node, fmt::format("{} must be true or false", what));
+}
+
+void fail_unknown(const Node& at, std::string_view what, std::string_view word,
+                  const std::vector<std::string>& candidates) {
+  fail(at, fmt::format("unknown {} '{}'; did you mean {}?", what, word, join_or(nearest(word, candidates, 1))));
+}
+
+Mapping::Mapping(const Node& node, std::string what) : node_(node), what_(std::move(what)) {
+  if (node.kind != Kind::mapping) fail(node, fmt::format("{} must be a mapping of keys to values", what_));
+}
+
+bool Mapping::knows(std::string_view key) const { return std::find(known_.begin(), known_.end(), key) != known_.end(); }
+
+const Node* Mapping::optional(std::string_view key) {
+  if (!knows(key)) known_.emplace_back(key);
+  const Node* value = node_.find(key);
+  if (value != nullptr && value->kind == Kind::null) fail(*value, fmt::format("{} has no value", key));
+  return value;
+}
+
+const Node& Mapping::require(std::string_view key) {
+  const Node* value = optional(key);
+  if (value == nullptr) fail(node_, fmt::format("{} lacks the key '{}'", what_, key));
+  return *value;
+}
+
+std::string Mapping::text(std::string_view key) { return as_text(require(key), key); }
+
+std::string Mapping::text_or(std::string_view key, std::string fallback) {
+  const Node* value = optional(key);
+  return value == nullptr ? fallback : as_text(*value, key);
+}
+
+std::int64_t Mapping::integer(std::string_view key, Range range) { return as_integer(require(key), key, range); }
+
+std::int64_t Mapping::integer_or(std::string_view key, Range range, std::int64_t fallback) {
+  const Node* value = optional(key);
+  return value == nullptr ? fallback : as_integer(*value, key, range);
+}
+
+double Mapping::positive(std::string_view key) { return as_positive(require(key), key); }
+
+bool Mapping::flag_or(std::string_view key, bool fallback) {
+  const Node* value = optional(key);
+  return value == nullptr ? fallback : as_bool(*value, key);
+}
+
+std::vector<std::string> Mapping::text_list_or_empty(std::string_view key) {
+  std::vector<std::string> result;
+  const Node* value = optional(key);
+  if (value == nullptr) return result;
+  if (value->kind != Kind::sequence) fail(*value, fmt::format("{} must be a list", key));
+  for (const Node& item : value->items) result.push_back(as_text(item, key));
+  return result;
+}
+
+void Mapping::finish() const {
+  for (const auto& [key, value] : node_.entries) {
+    if (!knows(key.text)) fail_unknown(key, fmt::format("key in {}", what_), key.text, known_);
+  }
+}
+
+}  // namespace memwall::yaml

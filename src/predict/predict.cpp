@@ -1,0 +1,189 @@
+#include "predict/predict.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <map>
+
+namespace memwall {
+namespace {
+
+// The fastest of `types` that the card has.
+Peak fastest(const Card& card, std::initializer_list<ComputeType> types) {
+  Peak best;
+  for (const ComputeType type : types) {
+    const auto it = card.peaks.find(type);
+    if (it != card.peaks.end() && it->second.tflops * 1e12 > best.flops_per_s) {
+      best = {type, it->second.tflops * 1e12};
+    }
+  }
+  if (best.flops_per_s > 0) return best;
+  return {ComputeType::f32, card.peaks.at(ComputeType::f32).tflops * 1e12};
+}
+
+bool has(const Card& card, ComputeType type) { return card.peaks.count(type) != 0; }
+
+struct PeakOf {
+  const Card& card;
+
+  Peak operator()(const LinearWork& w) const { return peak_for(card, w.format); }
+  Peak operator()(const RouterWork& w) const { return peak_for(card, w.linear.format); }
+  Peak operator()(const ExpertWork& w) const { return peak_for(card, w.each.format); }
+  Peak operator()(const AttentionWork& w) const { return peak_for(card, w.kv); }
+  Peak operator()(const ElementwiseWork&) const { return fastest(card, {ComputeType::bf16, ComputeType::f16}); }
+  Peak operator()(const EmbeddingWork&) const { return fastest(card, {ComputeType::bf16, ComputeType::f16}); }
+};
+
+// The terms of Hockney's time of one op's copies.
+struct ExpectedTerms {
+  double memory_s = 0;
+  double compute_s = 0;
+  double overhead_s = 0;
+
+  double total() const { return std::max(memory_s, compute_s) + overhead_s; }
+};
+
+ExpectedTerms expected_terms(const Op& op, const Cost& cost, const Peak& peak, const Card& card) {
+  const Achievable& a = card.achievable;
+  // A fused op's activations stay on chip and its launch is its neighbour's; its weights are still read.
+  const double bytes = op.fusible ? cost.weight_bytes : cost.bytes();
+  ExpectedTerms terms;
+  terms.memory_s = bytes / (card.bytes_per_s() * a.bandwidth_share);
+  terms.compute_s = op.fusible ? 0 : cost.flops / (peak.flops_per_s * a.compute_share);
+  const bool launches = !op.fusible && !op.joins_previous;
+  terms.overhead_s = launches ? static_cast<double>(op.count()) * a.kernel_us * 1e-6 : 0;
+  return terms;
+}
+
+}  // namespace
+
+std::string_view bound_name(Bound bound) {
+  constexpr std::array<std::string_view, 3> kNames = {"memory", "compute", "overhead"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+Peak peak_for(const Card& card, Format format) {
+  using enum ComputeType;
+  switch (format.kind) {
+    case FormatKind::f32:
+      return fastest(card, {f32});
+    case FormatKind::f16:
+      return fastest(card, {f16});
+    case FormatKind::bf16:
+      return has(card, bf16) ? fastest(card, {bf16}) : fastest(card, {f16});
+    case FormatKind::f8_e4m3:
+    case FormatKind::f8_e4m3_b128:
+      return has(card, f8) ? fastest(card, {f8}) : fastest(card, {bf16, f16});
+    case FormatKind::int4_group:
+      return fastest(card, {bf16, f16});
+    case FormatKind::mxfp4:
+    case FormatKind::nvfp4:
+      return fastest(card, {f4, f8, bf16, f16});
+    default:
+      return fastest(card, {int8, bf16, f16});
+  }
+}
+
+Peak peak_for(const Card& card, KvFormat format) {
+  using enum ComputeType;
+  switch (format) {
+    case KvFormat::f32:
+      return fastest(card, {f32});
+    case KvFormat::f16:
+      return fastest(card, {f16});
+    case KvFormat::f8_e4m3:
+      return has(card, f8) ? fastest(card, {f8}) : fastest(card, {bf16, f16});
+    case KvFormat::bf16:
+      return has(card, bf16) ? fastest(card, {bf16}) : fastest(card, {f16});
+    case KvFormat::int8:
+      break;
+  }
+  return fastest(card, {bf16, f16});
+}
+
+Peak peak_for(const Card& card, const Work& work) { return std::visit(PeakOf{card}, work); }
+
+Speed speed_of(double seconds, double tokens, double users, Bound bound) {
+  return {.ms_per_step = seconds * 1e3,
+          .tokens_per_s = tokens / seconds,
+          .tokens_per_s_per_user = tokens / seconds / users,
+          .bound = bound};
+}
+
+OpPrediction predict_op(const Op& op, const Cost& cost, const Card& card) {
+  OpPrediction prediction;
+  prediction.peak = peak_for(card, op.work);
+  const double memory_s = cost.bytes() / card.bytes_per_s();
+  const double compute_s = cost.flops / prediction.peak.flops_per_s;
+  prediction.ceiling_s = std::max(memory_s, compute_s);
+  prediction.bound = memory_s >= compute_s ? Bound::memory : Bound::compute;
+  prediction.expected_s = expected_terms(op, cost, prediction.peak, card).total();
+  return prediction;
+}
+
+Prediction predict(const Step& step, const Card& card) {
+  Prediction prediction;
+  double compute_s = 0;
+  double expected_s = 0;
+  // Expected time by the term that is the larger in each kernel, and the launches.
+  double memory_bound_s = 0;
+  double compute_bound_s = 0;
+  double overhead_s = 0;
+  std::map<ComputeType, double> flops_by_type;
+  for (std::size_t i = 0; i < step.ops->size(); ++i) {
+    const Op& op = (*step.ops)[i];
+    const Cost& cost = step.costs[i];
+    prediction.ops.push_back(predict_op(op, cost, card));
+    const OpPrediction& p = prediction.ops.back();
+    compute_s += cost.flops / p.peak.flops_per_s;
+    flops_by_type[p.peak.type] += cost.flops;
+    const ExpectedTerms terms = expected_terms(op, cost, p.peak, card);
+    expected_s += terms.total();
+    overhead_s += terms.overhead_s;
+    (terms.memory_s >= terms.compute_s ? memory_bound_s : compute_bound_s) += std::max(terms.memory_s, terms.compute_s);
+  }
+  const auto most = std::max_element(flops_by_type.begin(), flops_by_type.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != flops_by_type.end()) {
+    const auto it = card.peaks.find(most->first);
+    prediction.peak = {most->first, it->second.tflops * 1e12};
+  }
+  prediction.ridge = prediction.peak.flops_per_s / card.bytes_per_s();
+  const double compulsory = step.total.compulsory_bytes();
+  prediction.intensity = compulsory > 0 ? step.total.flops / compulsory : 0;
+
+  const double memory_s = compulsory / card.bytes_per_s();
+  const Bound bound = memory_s >= compute_s ? Bound::memory : Bound::compute;
+  const double users = static_cast<double>(step.workload.batch);
+  const double tokens = static_cast<double>(step.workload.rows());
+  prediction.ceiling = speed_of(std::max(memory_s, compute_s), tokens, users, bound);
+
+  Bound expected_bound = memory_bound_s >= compute_bound_s ? Bound::memory : Bound::compute;
+  if (overhead_s > std::max(memory_bound_s, compute_bound_s)) expected_bound = Bound::overhead;
+  // Constants of a class must not promise more than the datasheet allows.
+  expected_s = std::max({expected_s, memory_s, compute_s});
+  static_cast<Speed&>(prediction.expected) = speed_of(expected_s, tokens, users, expected_bound);
+  const double spread = card.achievable.spread;
+  prediction.expected.low_tokens_per_s = prediction.expected.tokens_per_s * (1 - spread);
+  prediction.expected.high_tokens_per_s =
+      std::min(prediction.expected.tokens_per_s * (1 + spread), prediction.ceiling.tokens_per_s);
+  prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes <= card.l2_MiB * 1024 * 1024;
+  return prediction;
+}
+
+MemoryFit memory_fit(const Model& model, const Step& step, const Card& card) {
+  MemoryFit fit;
+  double largest_activation = 0;
+  for (std::size_t i = 0; i < step.ops->size(); ++i) {
+    const double one_copy = step.costs[i].activation_bytes / static_cast<double>((*step.ops)[i].count());
+    largest_activation = std::max(largest_activation, one_copy);
+  }
+  fit.required_bytes = static_cast<double>(stored_bytes(model)) +
+                       static_cast<double>(step.workload.batch) *
+                           static_cast<double>(kv_cache_bytes(model, step.workload.context)) +
+                       largest_activation;
+  fit.capacity_bytes = card.capacity_GiB * 1024 * 1024 * 1024;
+  return fit;
+}
+
+}  // namespace memwall

@@ -1,0 +1,77 @@
+// Cost under a card's roofline: times, bounds, tokens/s, and whether it fits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "card/card.h"
+#include "cost/cost.h"
+
+namespace memwall {
+
+// Which term of a time is the largest.
+enum class Bound : std::uint8_t { memory, compute, overhead };
+std::string_view bound_name(Bound bound);
+
+struct Peak {
+  ComputeType type = ComputeType::f32;
+  double flops_per_s = 0;
+};
+
+// P: the card's fastest dense peak among the types that kernels for the format can compute in. f32: f32;
+// f16: f16; bf16: bf16, else f16; f8: f8, else 16-bit; ggml's 8-bit and smaller integers, whose kernels
+// may quantise activations: int8 or 16-bit; int4 groups, weight-only: 16-bit; fp4: f4, f8 or 16-bit.
+Peak peak_for(const Card& card, Format format);
+// The same for attention over a KV cache: f8 in f8 where the card can, int8 widened to 16-bit.
+Peak peak_for(const Card& card, KvFormat format);
+// The one of an op: its weights' or its cache's; elementwise ops count at the 16-bit peak.
+Peak peak_for(const Card& card, const Work& work);
+
+struct Speed {
+  double ms_per_step = 0;
+  double tokens_per_s = 0;
+  double tokens_per_s_per_user = 0;
+  Bound bound = Bound::memory;
+};
+
+// Of `tokens` tokens a step for `users` sequences, one step taking `seconds`.
+Speed speed_of(double seconds, double tokens, double users, Bound bound);
+
+struct ExpectedSpeed : Speed {
+  double low_tokens_per_s = 0;
+  double high_tokens_per_s = 0;
+};
+
+struct OpPrediction {
+  Peak peak;
+  double ceiling_s = 0;   // max(bytes / W, FLOPs / P), of all copies
+  double expected_s = 0;  // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies
+  Bound bound = Bound::memory;  // of the ceiling
+};
+
+struct MemoryFit {
+  double required_bytes = 0;  // weights, KV of B sequences of S tokens, the largest op's activations
+  double capacity_bytes = 0;
+  bool fits() const { return required_bytes <= capacity_bytes; }
+};
+
+struct Prediction {
+  std::vector<OpPrediction> ops;  // in the step's order
+  Peak peak;                      // of the format that carries most FLOPs
+  double ridge = 0;               // FLOP/byte: that peak over the bandwidth
+  double intensity = 0;           // FLOPs over compulsory bytes
+  Speed ceiling;                  // max(compulsory bytes / W, sum FLOPs / P)
+  ExpectedSpeed expected;         // the sum over kernels
+  bool weights_fit_cache = false; // DRAM does not bound weights that stay in the last cache
+};
+
+Prediction predict(const Step& step, const Card& card);
+
+// One op alone.
+OpPrediction predict_op(const Op& op, const Cost& cost, const Card& card);
+
+MemoryFit memory_fit(const Model& model, const Step& step, const Card& card);
+
+}  // namespace memwall

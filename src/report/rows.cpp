@@ -1,0 +1,124 @@
+#include "report/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace memwall {
+namespace {
+
+bool is_integer_array(const Json& value) {
+  return !value.empty() && std::all_of(value.begin(), value.end(), [](const Json& v) { return v.is_number_integer(); });
+}
+
+std::string array_text(const Json& value) {
+  if (is_integer_array(value)) return number_ranges(value.get<std::vector<long long>>());
+  std::string text;
+  for (const Json& item : value) {
+    if (!text.empty()) text += ';';
+    text += item.is_string() ? item.get<std::string>() : item.dump();
+  }
+  return text;
+}
+
+void flatten_into(const Json& object, const std::string& prefix, Json& flat) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = prefix.empty() ? key : prefix + "." + key;
+    if (value.is_object()) {
+      flatten_into(value, name, flat);
+    } else if (value.is_array()) {
+      const bool of_objects = std::any_of(value.begin(), value.end(), [](const Json& v) { return v.is_object(); });
+      if (!of_objects) flat[name] = array_text(value);
+    } else {
+      flat[name] = value;
+    }
+  }
+}
+
+std::string cell(const Json& row, const std::string& column) {
+  const auto it = row.find(column);
+  if (it == row.end() || it->is_null()) return "";
+  if (it->is_string()) return it->get<std::string>();
+  if (it->is_number_float()) return fmt::format("{:.10g}", it->get<double>());
+  return it->dump();
+}
+
+std::vector<std::string> columns_of(const std::vector<Json>& rows) {
+  std::vector<std::string> columns;
+  for (const Json& row : rows) {
+    for (const auto& [key, value] : row.items()) {
+      if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
+    }
+  }
+  return columns;
+}
+
+std::string csv_quote(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string markdown_escape(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+}  // namespace
+
+std::string number_ranges(const std::vector<long long>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(numbers[i]);
+    if (end > i) text += '-' + std::to_string(numbers[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+Json flatten(const Json& object) {
+  Json flat = Json::object();
+  flatten_into(object, "", flat);
+  return flat;
+}
+
+std::string to_csv(const std::vector<Json>& rows) {
+  const std::vector<std::string> columns = columns_of(rows);
+  std::string text = fmt::format("{}\n", fmt::join(columns, ","));
+  for (const Json& row : rows) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) text += ',';
+      text += csv_quote(cell(row, columns[i]));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string to_markdown(const std::vector<Json>& rows) {
+  const std::vector<std::string> columns = columns_of(rows);
+  std::string text = "|";
+  for (const std::string& column : columns) text += " " + column + " |";
+  text += "\n|";
+  for (const std::string& column : columns) {
+    const bool numeric = std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
+      const auto it = row.find(column);
+      return it == row.end() || it->is_number() || it->is_null();
+    });
+    text += numeric ? " ---: |" : " --- |";
+  }
+  text += '\n';
+  for (const Json& row : rows) {
+    text += "|";
+    for (const std::string& column : columns) text += " " + markdown_escape(cell(row, column)) + " |";
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace memwall
