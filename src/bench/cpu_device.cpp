@@ -3,6 +3,7 @@
 #include "bench/cpu_operands.h"
 #include "bench/device.h"
 #include "bench/topology.h"
+#include "input/error.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/linear.h"
 
@@ -48,6 +49,11 @@ class CpuDevice final : public Device {
 };
 
 }  // namespace
+
+std::unique_ptr<Device> open_device(const std::string& word) {
+  if (word == "auto" || word == "cpu") return make_cpu_device();
+  throw InputError("--device: '" + word + "' is not a device of this build; it is auto or cpu");
+}
 
 std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(read_topology()); }
 

@@ -104,4 +104,7 @@ class Device {
 // The CPU this process runs on: one pinned thread a physical core.
 std::unique_ptr<Device> make_cpu_device();
 
+// "auto" or "cpu"; throws InputError for another word. Auto takes the CPU while there is no other backend.
+std::unique_ptr<Device> open_device(const std::string& word);
+
 }  // namespace memwall

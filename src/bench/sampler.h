@@ -22,7 +22,8 @@ class ReadCeiling {
   explicit ReadCeiling(Device& device);
 
   double sample();  // bytes/s of one slice, and remembered
-  double median() const;  // bytes/s over all samples so far
+  double median() const;   // bytes/s over all samples so far
+  double fastest() const;  // the best of them
   double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages
   const std::string& variant() const { return variant_name_; }
 
@@ -48,6 +49,7 @@ struct Measurement {
   std::string variant;
   std::vector<VariantFigure> variants;  // all that were tried
   Summary seconds;                      // a launch
+  double fastest = 0;                   // the fastest sample, seconds a launch
   double bytes = 0;                     // compulsory bytes a launch, the mean over the turns measured
   double flops = 0;
   std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only

@@ -19,7 +19,7 @@ struct EstimateOptions {
   ModelOptions model;
   WorkloadOptions workload;
   OutputOptions output;
-  std::vector<std::string> cards;
+  std::string cards;
   std::string prompt;
   bool ops = false;
 };
@@ -106,7 +106,7 @@ void estimate(const EstimateOptions& options, const Invocation& invocation) {
     models.push_back({std::move(model), std::move(ops)});
   }
   std::vector<Card> cards;
-  for (const std::string& name : options.cards) cards.push_back(find_card(name));
+  for (const std::string& name : split_list(options.cards, "--card")) cards.push_back(find_card(name));
   Output output(options.output.output);
 
   std::vector<std::string> warnings;
@@ -130,8 +130,7 @@ void add_estimate(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<EstimateOptions>();
   options->model.add(*command);
   command->add_option("--card", options->cards, "A card (`memwall cards`), its alias or a card YAML; a list")
-      ->required()
-      ->delimiter(',');
+      ->required();
   options->workload.add(*command);
   command->add_option("--prompt", options->prompt, "Also estimate the prefill of a prompt of this many tokens");
   command->add_flag("--ops", options->ops, "Per-layer rows for every result");

@@ -1,6 +1,7 @@
 // The one place that prints errors and decides the exit status.
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ int main(int argc, char** argv) {
   try {
     return memwall::run_command_line(std::vector<std::string>(argv, argv + argc));
   } catch (const memwall::InputError& error) {
+    print_error(error.what());
+    return 2;
+  } catch (const std::overflow_error& error) {  // sizes of the input that multiply to more than can be counted
     print_error(error.what());
     return 2;
   } catch (const std::exception& error) {

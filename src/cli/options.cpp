@@ -17,7 +17,19 @@
 namespace memwall {
 namespace {
 
-// "f16,q8_0" split at commas; no item may be empty.
+Format parse_weights(const std::string& name, const char* option) {
+  if (const std::optional<Format> format = find_format(name)) return *format;
+  throw InputError(fmt::format("{}: unknown format '{}'; did you mean {}?", option, name,
+                               join_or(nearest(name, format_names(), 3))));
+}
+
+KvFormat parse_kv(const std::string& name) {
+  if (const std::optional<KvFormat> format = find_kv_format(name)) return *format;
+  throw InputError(fmt::format("--kv: unknown format '{}'; it is one of {}", name, join_or(kv_format_names())));
+}
+
+}  // namespace
+
 std::vector<std::string> split_list(const std::string& text, const char* option) {
   std::vector<std::string> items;
   std::size_t start = 0;
@@ -31,19 +43,6 @@ std::vector<std::string> split_list(const std::string& text, const char* option)
     start = comma + 1;
   }
 }
-
-Format parse_weights(const std::string& name, const char* option) {
-  if (const std::optional<Format> format = find_format(name)) return *format;
-  throw InputError(fmt::format("{}: unknown format '{}'; did you mean {}?", option, name,
-                               join_or(nearest(name, format_names(), 3))));
-}
-
-KvFormat parse_kv(const std::string& name) {
-  if (const std::optional<KvFormat> format = find_kv_format(name)) return *format;
-  throw InputError(fmt::format("--kv: unknown format '{}'; it is one of {}", name, join_or(kv_format_names())));
-}
-
-}  // namespace
 
 void OutputOptions::add(CLI::App& command) {
   command.add_option("--format", format, "table, json, csv or md")->capture_default_str();

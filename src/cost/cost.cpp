@@ -118,6 +118,7 @@ Cost cost_of(const Work& work, const Workload& workload) { return std::visit(Cos
 
 double experts_touched(std::int64_t experts, std::int64_t per_token, double tokens) {
   if (per_token >= experts) return as_double(experts);
+  if (tokens <= 1) return as_double(per_token);  // exactly, which the formula below misses by a rounding
   const double skipped_by_one = 1 - as_double(per_token) / as_double(experts);
   const double touched = as_double(experts) * (1 - std::pow(skipped_by_one, tokens));
   return std::clamp(touched, as_double(per_token), as_double(experts));

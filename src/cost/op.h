@@ -21,7 +21,7 @@ struct LinearWork {
   std::int64_t in = 0;
   Format format;
   bool bias = false;
-  Format bias_format;
+  Format bias_format{};
   bool last_token_only = false;  // lm_head: in prefill only each sequence's last token needs logits
 
   bool operator==(const LinearWork&) const = default;

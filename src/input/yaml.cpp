@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <unordered_map>
 
 #include "input/error.h"
 #include "input/read_file.h"
@@ -19,6 +20,17 @@ namespace {
 
 constexpr std::size_t kMostBytes = 1 << 20;
 constexpr std::size_t kMostDepth = 64;
+
+// Escapes ("\n", "\e") and block scalars can put into a text what must reach neither a table nor a terminal.
+bool holds_control(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7f) return true;
+    // U+0080 to U+009F, the C1 controls, in UTF-8
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
+  }
+  return false;
+}
 
 // Builds Nodes from yaml-cpp's events. Its own node graph would hide duplicate keys and expand aliases.
 class TreeBuilder : public YAML::EventHandler {
@@ -40,6 +52,7 @@ class TreeBuilder : public YAML::EventHandler {
     Node node = make(Kind::scalar, mark, anchor);
     node.text = value;
     node.quoted = tag == "!";
+    if (holds_control(value)) fail(node, "text must be one line, without control characters");
     const bool null_word = !node.quoted && (value.empty() || value == "~" || value == "null");
     if (null_word) node.kind = Kind::null;
     add(std::move(node));
@@ -58,7 +71,8 @@ class TreeBuilder : public YAML::EventHandler {
  private:
   struct Open {
     Node node;
-    std::optional<Node> key;  // of a mapping, once read and waiting for its value
+    std::optional<Node> key{};  // of a mapping, once read and waiting for its value
+    std::unordered_map<std::string, int> key_lines{};
   };
 
   Node make(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) const {
@@ -77,7 +91,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(Node node) {
     if (stack_.size() >= kMostDepth) fail(node, fmt::format("nested deeper than {} levels", kMostDepth));
-    stack_.push_back({std::move(node), std::nullopt});
+    stack_.push_back({.node = std::move(node)});
   }
 
   void close() {
@@ -96,11 +110,14 @@ class TreeBuilder : public YAML::EventHandler {
       parent.node.items.push_back(std::move(node));
     } else if (!parent.key) {
       if (node.kind != Kind::scalar) fail(node, "a key must be a word");
-      if (const Node* earlier = parent.node.find(node.text)) {
-        fail(node, fmt::format("duplicate key '{}', first given on line {}", node.text, earlier->line));
-      }
+      const auto [earlier, is_new] = parent.key_lines.try_emplace(node.text, node.line);
+      if (!is_new) fail(node, fmt::format("duplicate key '{}', first given on line {}", node.text, earlier->second));
       parent.key = std::move(node);
     } else {
+      if (node.kind == Kind::null) {  // a value left out has no place of its own
+        node.line = parent.key->line;
+        node.column = parent.key->column;
+      }
       parent.node.entries.emplace_back(std::move(*parent.key), std::move(node));
       parent.key.reset();
     }

@@ -19,6 +19,7 @@ using yaml::Node;
 constexpr Range kSize{1, std::int64_t{1} << 31};
 constexpr Range kCount{1, std::int64_t{1} << 50};
 constexpr std::int32_t kMostLayers = 10'000;
+constexpr std::int64_t kMostBlocks = 1'000'000;  // of one entry: a file of a megabyte must not take gigabytes
 
 void require_name(const Node& node, const std::string& name) {
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -57,12 +58,17 @@ void read_entry(const Node& entry, const Common& common, Model& model) {
       Mapping layer(item, "a layer");
       layers.push_back(read_layer(layer, common));
     }
-    map.finish();
+    for (const auto& [key, value] : entry.entries) {
+      if (!map.knows(key.text)) yaml::fail(key, fmt::format("'{}' stands beside pattern; a pattern's layers hold the blocks", key.text));
+    }
   } else {
     layers.push_back(read_layer(map, common));
   }
   const std::int64_t added = repeat * static_cast<std::int64_t>(layers.size());
   if (model.layers + added > kMostLayers) yaml::fail(entry, fmt::format("more than {} layers", kMostLayers));
+  std::int64_t blocks = 0;
+  for (const std::vector<Block>& layer : layers) blocks += static_cast<std::int64_t>(layer.size());
+  if (blocks * repeat > kMostBlocks) yaml::fail(entry, fmt::format("more than {} blocks in all its layers", kMostBlocks));
   for (std::size_t position = 0; position < layers.size(); ++position) {
     for (Block& block : layers[position]) {
       for (std::int64_t i = 0; i < repeat; ++i) {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/text.h"
 
 namespace memwall {
@@ -7,8 +9,8 @@ namespace memwall {
 namespace {
 
 std::string ops_table(const Estimate& e, const Style& style) {
-  Table table({{"op", Align::left}, {"count"}, {"shape"}, {"format", Align::left}, {"reads+writes"}, {"FLOPs"},
-               {"FLOP/byte"}, {"bound", Align::left}, {"at least"}});
+  Table table({{"op", Align::left}, {"count"}, {"shape"}, {"format", Align::left}, {"moves"}, {"FLOPs"},
+               {"FLOP/B"}, {"bound", Align::left}, {"at least"}});
   for (std::size_t i = 0; i < e.step.ops->size(); ++i) {
     const Op& op = (*e.step.ops)[i];
     const Cost& cost = e.step.costs[i];
@@ -38,6 +40,17 @@ std::string reads_table(const Estimate& e, const Style& style) {
   return table.render(style);
 }
 
+// The assumption behind an expectation is part of the figure.
+std::string moe_note(const Estimate& e) {
+  for (std::size_t i = 0; i < e.step.ops->size(); ++i) {
+    const auto* expert = std::get_if<ExpertWork>(&(*e.step.ops)[i].work);
+    if (expert == nullptr) continue;
+    return fmt::format("experts    {} of {} a layer touched, in expectation under even, independent routing\n",
+                       significant(e.step.costs[i].experts_touched, 3), expert->total);
+  }
+  return "";
+}
+
 std::string why(const Prediction& p) {
   if (p.ceiling.bound == Bound::memory) {
     return fmt::format("{} FLOP/byte, below the ridge of {} ({}): memory bounds it", significant(p.intensity, 4),
@@ -48,7 +61,7 @@ std::string why(const Prediction& p) {
 }
 
 std::string speeds(const Speed& speed, std::int64_t batch) {
-  std::string text = fmt::format("{} tokens/s", significant(speed.tokens_per_s, 4));
+  std::string text = fmt::format("{} tokens/s", significant(speed.tokens_per_s, 5));
   if (batch > 1) text += fmt::format(", {} a user", significant(speed.tokens_per_s_per_user, 4));
   return text + fmt::format(", {} a step", human_time(speed.ms_per_step / 1e3));
 }
@@ -59,6 +72,7 @@ std::string one_text(const Estimate& e, const Style& style) {
                      fmt::format("\nbatch {}, context {}, weights {} (lm_head {}), KV {}\n\n", w.batch, w.context,
                                  format_name(e.model->weights), format_name(e.model->head), kv_format_name(e.model->kv));
   text += ops_table(e, style) + "\n" + reads_table(e, style) + "\n";
+  text += moe_note(e);
   text += fmt::format("intensity  {}\n", why(e.prediction));
   text += style.apply(Tone::bold, fmt::format("ceiling    {}", speeds(e.prediction.ceiling, w.batch))) +
           fmt::format("  (no run can be faster)\n");
@@ -80,28 +94,58 @@ std::string one_text(const Estimate& e, const Style& style) {
   return text;
 }
 
+// What a row of a grid was asked for.
+struct GridKey {
+  const char* title;
+  Align align;
+  std::string (*of)(const Estimate&);
+};
+
+const GridKey kGridKeys[] = {
+    {"card", Align::left, [](const Estimate& e) { return e.card->name; }},
+    {"weights", Align::left, [](const Estimate& e) { return format_name(e.model->weights); }},
+    {"KV", Align::left, [](const Estimate& e) { return std::string(kv_format_name(e.model->kv)); }},
+    {"batch", Align::right, [](const Estimate& e) { return fmt::format("{}", e.step.workload.batch); }},
+    {"context", Align::right, [](const Estimate& e) { return fmt::format("{}", e.step.workload.context); }},
+};
+
 std::string grid_text(const std::vector<Estimate>& estimates, const Style& style) {
   const Estimate& first = estimates.front();
+  // What all rows have in common stands above the table, which stays narrow so.
+  std::vector<GridKey> varying;
+  std::string common;
+  for (const GridKey& key : kGridKeys) {
+    if (std::all_of(estimates.begin(), estimates.end(), [&](const Estimate& e) { return key.of(e) == key.of(first); })) {
+      common += fmt::format("{} {}, ", key.title, key.of(first));
+    } else {
+      varying.push_back(key);
+    }
+  }
   bool prefill = false;
   for (const Estimate& e : estimates) prefill = prefill || e.prefill.has_value();
-  std::vector<Table::Column> columns = {{"card", Align::left}, {"weights", Align::left}, {"KV", Align::left}, {"batch"},
-                                        {"context"}, {"moves"}, {"FLOP/byte"}, {"bound", Align::left}, {"ceiling"},
-                                        {"expected"}, {"GiB"}, {"fits", Align::left}};
+  std::vector<Table::Column> columns;
+  for (const GridKey& key : varying) columns.push_back({key.title, key.align});
+  for (const char* title : {"moves", "FLOP/byte"}) columns.push_back({title});
+  columns.push_back({"bound", Align::left});
+  for (const char* title : {"ceiling", "expected", "GiB"}) columns.push_back({title});
+  columns.push_back({"fits", Align::left});
   if (prefill) columns.push_back({"TTFT"});
   Table table(columns);
   for (const Estimate& e : estimates) {
-    std::vector<Table::Cell> cells = {
-        e.card->name, format_name(e.model->weights), std::string(kv_format_name(e.model->kv)),
-        fmt::format("{}", e.step.workload.batch), fmt::format("{}", e.step.workload.context),
-        human_bytes(e.step.total.compulsory_bytes()), significant(e.prediction.intensity, 3),
-        bound_cell(e.prediction.ceiling.bound), significant(e.prediction.ceiling.tokens_per_s, 4),
-        significant(e.prediction.expected.tokens_per_s, 3),
-        significant(e.memory.required_bytes / (1024.0 * 1024.0 * 1024.0), 3),
-        {e.memory.fits() ? "yes" : "no", e.memory.fits() ? Tone::plain : Tone::bad}};
+    std::vector<Table::Cell> cells;
+    for (const GridKey& key : varying) cells.emplace_back(key.of(e));
+    cells.emplace_back(human_bytes(e.step.total.compulsory_bytes()));
+    cells.emplace_back(significant(e.prediction.intensity, 3));
+    cells.push_back(bound_cell(e.prediction.ceiling.bound));
+    cells.emplace_back(significant(e.prediction.ceiling.tokens_per_s, 4));
+    cells.emplace_back(significant(e.prediction.expected.tokens_per_s, 3));
+    cells.emplace_back(significant(e.memory.required_bytes / (1024.0 * 1024.0 * 1024.0), 3));
+    cells.emplace_back(e.memory.fits() ? "yes" : "no", e.memory.fits() ? Tone::plain : Tone::bad);
     if (prefill) cells.emplace_back(e.prefill ? human_time(e.prefill->expected.ms_per_step / 1e3) : "");
     table.row(std::move(cells));
   }
-  return style.apply(Tone::bold, first.model->title) + "  ceiling and expected in tokens/s\n\n" + table.render(style);
+  return style.apply(Tone::bold, first.model->title) + "\n" + common + "ceiling and expected in tokens/s\n\n" +
+         table.render(style);
 }
 
 }  // namespace

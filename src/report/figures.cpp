@@ -144,6 +144,9 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
   json["memory"] = {{"required_GiB", number(e.memory.required_bytes / kGiB)},
                     {"capacity_GiB", number(e.memory.capacity_bytes / kGiB)},
                     {"fits", e.memory.fits()}};
+  for (const Op& op : *e.step.ops) {
+    if (op.kind() == OpKind::expert) json["routing"] = "even, independent";
+  }
   if (e.prediction.weights_fit_cache) json["weights_fit_cache"] = true;
   if (e.prefill) {
     const double tokens = static_cast<double>(e.prefill_step->workload.rows());

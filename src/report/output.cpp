@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "input/error.h"
 
@@ -30,14 +31,20 @@ Output::Output(std::string path) : path_(std::move(path)) {
   struct stat status {};
   const bool exists = ::stat(path_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) refuse(EISDIR);
-  if (exists && !S_ISREG(status.st_mode)) {
-    // A device or a pipe (/dev/stdout) is written in place: it cannot be replaced by a file.
+  const bool is_stream_name = path_.rfind("/dev/", 0) == 0 || path_.rfind("/proc/", 0) == 0;
+  if (exists && (!S_ISREG(status.st_mode) || is_stream_name)) {
+    // A device or a pipe is written in place: it cannot be replaced by a file. Nor can /dev/stdout, whatever
+    // standard output is.
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor_ < 0) refuse(errno);
     return;
   }
   if (exists && ::access(path_.c_str(), W_OK) != 0) refuse(errno);
-  temporary_ = path_ + ".XXXXXX";
+  // Through a symbolic link to what it names, so that the link stays.
+  std::error_code unresolved;
+  target_ = exists ? std::filesystem::canonical(path_, unresolved).string() : path_;
+  if (unresolved) refuse(unresolved.value());
+  temporary_ = target_ + ".XXXXXX";
   descriptor_ = ::mkstemp(temporary_.data());
   if (descriptor_ < 0) {
     const int error = errno;
@@ -65,7 +72,7 @@ void Output::write(std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   if (temporary_.empty()) return;
-  if (::close(descriptor_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (::close(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
     const int error = errno;
     descriptor_ = -1;
     throw RunError(fmt::format("{} cannot be written: {}", name, std::strerror(error)));

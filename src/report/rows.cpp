@@ -7,12 +7,8 @@
 namespace memwall {
 namespace {
 
-bool is_integer_array(const Json& value) {
-  return !value.empty() && std::all_of(value.begin(), value.end(), [](const Json& v) { return v.is_number_integer(); });
-}
-
-std::string array_text(const Json& value) {
-  if (is_integer_array(value)) return number_ranges(value.get<std::vector<long long>>());
+std::string array_text(const std::string& key, const Json& value) {
+  if (key == "layers") return number_ranges(value.get<std::vector<long long>>());
   std::string text;
   for (const Json& item : value) {
     if (!text.empty()) text += ';';
@@ -28,7 +24,7 @@ void flatten_into(const Json& object, const std::string& prefix, Json& flat) {
       flatten_into(value, name, flat);
     } else if (value.is_array()) {
       const bool of_objects = std::any_of(value.begin(), value.end(), [](const Json& v) { return v.is_object(); });
-      if (!of_objects) flat[name] = array_text(value);
+      if (!of_objects) flat[name] = array_text(key, value);
     } else {
       flat[name] = value;
     }
@@ -62,7 +58,10 @@ std::string csv_quote(const std::string& text) {
 
 std::string markdown_escape(const std::string& text) {
   std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c == '\n' || c == '\r' ? ' ' : c;  // a row is a line
+  }
   return escaped;
 }
 

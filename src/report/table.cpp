@@ -67,7 +67,10 @@ std::string Table::render(const Style& style) const {
 
 std::string significant(double value, int digits) {
   if (value == 0) return "0";
-  const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  if (!std::isfinite(value)) return "–";
+  // The magnitude after rounding: 9.9996 to four digits is 10.00.
+  const std::string scientific = fmt::format("{:.{}e}", value, digits - 1);
+  const int magnitude = std::stoi(scientific.substr(scientific.find('e') + 1));
   const int decimals = std::max(0, digits - 1 - magnitude);
   return fmt::format("{:.{}f}", value, decimals);
 }
@@ -95,6 +98,7 @@ std::string human_gib(double bytes) {
 }
 
 std::string human_time(double seconds) {
+  if (seconds < 0.9995e-6) return significant(seconds * 1e9, 4) + " ns";
   if (seconds < 0.9995e-3) return significant(seconds * 1e6, 4) + " us";
   if (seconds < 0.9995) return significant(seconds * 1e3, 4) + " ms";
   return significant(seconds, 4) + " s";

@@ -66,15 +66,14 @@ std::string inspect_text(const Model& model, const std::vector<Op>& ops, const S
     const std::int64_t difference = count.total + model.published->buffers - model.published->parameters;
     std::string note = difference == 0 ? "equal" : fmt::format("differs by {}", thousands(static_cast<double>(difference)));
     if (model.published->buffers > 0) {
-      note += fmt::format(", counting {} buffer values ({})", thousands(static_cast<double>(model.published->buffers)),
-                          model.published->buffers_are);
+      note += fmt::format(", counting {} buffer values", thousands(static_cast<double>(model.published->buffers)));
     }
     totals.row({"  published", thousands(static_cast<double>(model.published->parameters)),
                 {note, difference == 0 ? Tone::good : Tone::bad}});
   }
   totals.row({"  in the embedding", thousands(static_cast<double>(count.embedding)), "gathered by row, not read"});
   totals.row({"  read a token", thousands(static_cast<double>(count.active)), ""});
-  totals.row({"weights stored", human_bytes(static_cast<double>(stored_bytes(model))),
+  totals.row({"weights stored", human_gib(static_cast<double>(stored_bytes(model))),
               fmt::format("{} (lm_head and embedding {})", format_name(model.weights), format_name(model.head))});
   totals.row({"weights read a step", human_bytes(static_cast<double>(read_bytes(model))), ""});
   totals.row({"KV cache a token", human_bytes(static_cast<double>(kv_bytes_per_token(model))),
@@ -82,7 +81,9 @@ std::string inspect_text(const Model& model, const std::vector<Op>& ops, const S
   const std::int64_t context = step.workload.context;
   totals.row({fmt::format("KV cache at {} tokens", context), human_bytes(static_cast<double>(kv_cache_bytes(model, context))),
               "a sequence"});
-  return text + totals.render(style);
+  text += totals.render(style);
+  if (model.published && model.published->buffers > 0) text += fmt::format("buffers: {}\n", model.published->buffers_are);
+  return text;
 }
 
 std::string models_text(const std::vector<Model>& models, const Style& style) {
@@ -92,7 +93,7 @@ std::string models_text(const std::vector<Model>& models, const Style& style) {
     const ParameterCount count = count_parameters(model);
     table.row({model.name, thousands(static_cast<double>(count.total)), thousands(static_cast<double>(count.active)),
                fmt::format("{}", model.layers), format_name(model.weights),
-               human_bytes(static_cast<double>(stored_bytes(model))),
+               human_gib(static_cast<double>(stored_bytes(model))),
                human_bytes(static_cast<double>(kv_bytes_per_token(model))),
                model.max_context > 0 ? fmt::format("{}", model.max_context) : ""});
   }

@@ -1,7 +1,9 @@
 #include "bench/memory.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -55,7 +57,20 @@ TEST(HugeBuffer, MovesItsMapping) {
   EXPECT_EQ(second.data(), nullptr);  // NOLINT(bugprone-use-after-move)
 }
 
-// Without a guard page the system merges neighbours, and the touched one's pages count for the other.
+// A kernel that runs over the end of its operand shall not read a neighbour's. The system call says
+// without dying whether the byte may be read.
+TEST(HugeBuffer, ThePageBehindItIsNoOnes) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const HugeBuffer buffer(huge_page);
+  EXPECT_EQ(write(ends[1], buffer.data() + huge_page - 1, 1), 1);
+  EXPECT_EQ(write(ends[1], buffer.data() + huge_page, 1), -1);
+  EXPECT_EQ(errno, EFAULT);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// Without a page between them the system merges neighbours, and the touched one's pages count for the other.
 TEST(HugeBuffer, NeighboursAreToldApart) {
   const HugeBuffer touched(2 * huge_page);
   const HugeBuffer untouched(2 * huge_page);

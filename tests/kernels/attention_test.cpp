@@ -232,6 +232,23 @@ TEST_P(AttentionOnEverySet, TokensAtMinusInfinityWeighNothing) {
   EXPECT_TRUE(std::isnan(y));
 }
 
+// A NaN key anywhere makes its whole head NaN, as the formula has it; another head is not touched.
+TEST_P(AttentionOnEverySet, NanSpreadsOverItsHeadAlone) {
+  const std::int64_t context = 100;
+  for (const std::int64_t place : {0, 3, 63, 64, 99}) {
+    std::vector<float> k(static_cast<std::size_t>(2 * context), 0.5F);
+    const std::vector<float> v(k.size(), 1.0F);
+    k[static_cast<std::size_t>(place)] = std::nanf("");
+    const float q[] = {1.0F, 1.0F};
+    float y[2] = {};
+    const Attention op{KvFormat::f32, k.data(), v.data(), q, y, 1, context, 0, 2, 2, 1, 1};
+    std::vector<float> scratch(static_cast<std::size_t>(attention_scratch_floats(op)));
+    attention_decode(op, 0, 2, scratch.data());
+    EXPECT_TRUE(std::isnan(y[0])) << place;
+    EXPECT_FLOAT_EQ(y[1], 1.0F);
+  }
+}
+
 TEST(Attention, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(has_attention(KvFormat::f16));
   EXPECT_FALSE(has_attention(KvFormat::int8));

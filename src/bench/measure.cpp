@@ -1,0 +1,279 @@
+#include "bench/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/interrupt.h"
+#include "bench/topology.h"
+#include "format/checked.h"
+#include "input/error.h"
+
+namespace memwall {
+namespace {
+
+// Samples of the sampling rules: CRAFT of bandwidth figures says 10 samples and half a second at least.
+StoppingRule decode_rule() { return {.min_samples = 10, .min_time_s = 0.5, .max_time_s = 1.5}; }
+// Compute-bound kernels vary little; long ones end at the limit with the floor's three samples.
+StoppingRule prefill_rule() { return {.min_samples = 5, .min_time_s = 0.3, .max_time_s = 1.0}; }
+// Microseconds a launch, thousands of launches a sample: a tenth of a second is many samples.
+StoppingRule elementwise_rule() { return {.min_samples = 10, .min_time_s = 0.05, .max_time_s = 0.3}; }
+StoppingRule probe_rule() { return {.min_samples = 10, .min_time_s = 0.3, .max_time_s = 1.0}; }
+
+StoppingRule limited(double seconds) {
+  return {.min_samples = 5, .min_time_s = seconds / 4, .max_time_s = seconds};
+}
+
+constexpr std::int64_t kProbeArrayBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kPeakSize = 2048;  // of the GEMM that finds peak_GFLOPs
+constexpr Format kF32{FormatKind::f32, 0, false};
+
+const StreamTask kCopy{.pattern = StreamPattern::copy, .bytes = kProbeArrayBytes};
+const StreamTask kTriad{.pattern = StreamPattern::triad, .bytes = kProbeArrayBytes};
+const MatmulTask kPeak{.n = kPeakSize, .format = kF32};
+
+Task baseline_task(const std::string& kernel, std::int64_t n, Format format) {
+  if (kernel == "add") return AddTask{.n = n, .format = format};
+  return MatmulTask{.n = n, .format = format};
+}
+
+// The workload as the task depends on it: only attention cares for the context of a decode step, and what
+// sees the last token of a prompt alone runs as in a decode step.
+Workload essential(const Work& work, Workload workload) {
+  const auto* linear = std::get_if<LinearWork>(&work);
+  const auto* elementwise = std::get_if<ElementwiseWork>(&work);
+  const bool last_only = (linear != nullptr && linear->last_token_only) ||
+                         (elementwise != nullptr && elementwise->last_token_only);
+  if (last_only) workload.phase = Phase::decode;
+  if (workload.phase == Phase::decode && !std::holds_alternative<AttentionWork>(work)) workload.context = 1;
+  return workload;
+}
+
+bool same(const Workload& a, const Workload& b) {
+  return a.phase == b.phase && a.batch == b.batch && a.context == b.context;
+}
+
+}  // namespace
+
+double Baseline::bytes() const { return 3.0 * static_cast<double>(storage_bytes(format, n, n)); }
+
+double Baseline::flops() const {
+  const double size = static_cast<double>(n);
+  return kernel == "add" ? size * size : 2 * size * size * size;
+}
+
+bool MeasuredStep::partial() const {
+  return std::any_of(ops.begin(), ops.end(), [](const MeasuredOp& op) { return !op.measurement.has_value(); });
+}
+
+double MeasuredStep::measured_seconds() const {
+  double seconds = 0;
+  for (const MeasuredOp& op : ops) {
+    if (op.measurement) seconds += op.measurement->seconds.median * static_cast<double>(op.op.count());
+  }
+  return seconds;
+}
+
+Card card_of(const DeviceFigures& figures) {
+  Card card;
+  card.name = figures.info.kind;
+  card.title = figures.info.name;
+  card.bandwidth_GBps = figures.read_GBps;
+  card.capacity_GiB = static_cast<double>(figures.info.available_bytes) / (1024.0 * 1024.0 * 1024.0);
+  card.l2_MiB = static_cast<double>(figures.info.last_level_bytes) / (1024.0 * 1024.0);
+  // The CPU computes in f32 whatever the storage.
+  for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16}) {
+    card.peaks[type] = {.tflops = figures.peak_GFLOPs / 1e3, .accumulate = "f32", .source = "measured"};
+  }
+  card.achievable.class_name = "measured";
+  return card;
+}
+
+Session::Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress)
+    : device_(device), memory_bytes_(memory_bytes), progress_(std::move(progress)) {
+  figures_.info = device.info();
+  if (memory_bytes_ == 0) memory_bytes_ = figures_.info.available_bytes / 4;
+  if (memory_bytes_ > figures_.info.available_bytes) {
+    throw InputError(fmt::format("--memory: {:.2f} GiB is more than the {:.2f} GiB that are free",
+                                 static_cast<double>(memory_bytes_) / (1 << 30),
+                                 static_cast<double>(figures_.info.available_bytes) / (1 << 30)));
+  }
+  for (const auto& [task, name] : {std::pair<Task, const char*>{kCopy, "the copy probe"},
+                                   {kTriad, "the triad probe"},
+                                   {kPeak, "the GEMM peak"}}) {
+    require(task, name);
+  }
+}
+
+// A task runs beside the read probe's buffer.
+void Session::require(const Task& task, const std::string& name) const {
+  const Footprint footprint = device_.footprint(task);
+  std::int64_t needed = 0;
+  try {
+    needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)), ReadCeiling::bytes(figures_.info));
+  } catch (const std::overflow_error&) {
+    throw InputError(fmt::format("{} needs more memory than can be counted", name));
+  }
+  if (needed <= memory_bytes_) return;
+  throw InputError(fmt::format("--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
+                               static_cast<double>(memory_bytes_) / (1 << 30), name,
+                               static_cast<double>(needed) / (1 << 30)));
+}
+
+void Session::require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const {
+  const auto require_step = [&](const Workload& workload) {
+    for (const Op& op : ops) {
+      const Task task = OpTask{op.work, workload};
+      if (device_.variants(task).empty()) continue;
+      const char* phase = workload.phase == Phase::decode ? "decode" : "prefill";
+      require(task, fmt::format("{} ({}, batch {}, {} tokens)", op.name, phase, workload.batch, workload.context));
+    }
+  };
+  for (const std::int64_t batch : settings.batches) {
+    for (const std::int64_t context : settings.contexts) require_step({Phase::decode, batch, context});
+    for (const std::int64_t prompt : settings.prompts) require_step({Phase::prefill, batch, prompt});
+  }
+}
+
+void Session::require_memory(const BaselineSettings& settings) const {
+  for (const Format& format : settings.formats) {
+    for (const char* kernel : {"add", "matmul"}) {
+      require(baseline_task(kernel, settings.n, format), fmt::format("{} at n = {}", kernel, settings.n));
+    }
+  }
+}
+
+void Session::announce(const std::string& what) {
+  if (progress_) progress_(what, done_, std::max(planned_, done_ + 1));
+  ++done_;
+}
+
+std::optional<Measurement> Session::run(const Task& task, bool paired, SamplerSettings settings) {
+  settings.pair_with_ceiling = paired && ceiling_.has_value();
+  std::optional<Measurement> m = measure_task(device_, task, ceiling_ ? &*ceiling_ : nullptr, settings);
+  if (!m) return m;
+  figures_.peak_GFLOPs = std::max(figures_.peak_GFLOPs, m->flops / m->fastest / 1e9);
+  if (!settings.hot) figures_.peak_GBps = std::max(figures_.peak_GBps, m->bytes / m->fastest / 1e9);
+  return m;
+}
+
+void Session::probe() {
+  announce("read bandwidth");
+  ceiling_.emplace(device_);
+  figures_.read_variant = ceiling_->variant();
+  figures_.huge_page_share = ceiling_->huge_share();
+  const auto rate = [&](const char* what, const Task& task) {
+    announce(what);
+    const auto m = run(task, false, {.rule = probe_rule()});
+    return m ? m->bytes / m->seconds.median / 1e9 : 0;
+  };
+  figures_.copy_GBps = rate("copy bandwidth", kCopy);
+  figures_.triad_GBps = rate("triad bandwidth", kTriad);
+  rate("GEMM peak", kPeak);
+}
+
+DeviceFigures Session::figures() const {
+  DeviceFigures figures = figures_;
+  if (ceiling_) {
+    figures.read_GBps = ceiling_->median() / 1e9;
+    figures.peak_GBps = std::max(figures.peak_GBps, ceiling_->fastest() / 1e9);
+  }
+  return figures;
+}
+
+std::string Session::cache_that_holds(double bytes) const {
+  const DeviceInfo& info = figures_.info;
+  const double threads = static_cast<double>(info.threads);
+  if (info.l1d_bytes > 0 && bytes <= static_cast<double>(info.l1d_bytes)) return "L1";
+  if (info.l2_bytes > 0 && bytes <= static_cast<double>(info.l2_bytes) * threads) return "L2";
+  if (info.last_level_bytes > 0 && bytes <= static_cast<double>(info.last_level_bytes)) return "L3";
+  return "";
+}
+
+std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot,
+                                              double seconds) {
+  announce(fmt::format("{} {}×{} {}", kernel, n, n, format_name(format)));
+  Baseline baseline{.kernel = kernel, .n = n, .format = format, .measurement = {}, .in_cache = {}};
+  const SamplerSettings settings{.rule = limited(seconds), .hot = hot};
+  std::optional<Measurement> m = run(baseline_task(kernel, n, format), false, settings);
+  if (!m) return std::nullopt;
+  baseline.measurement = std::move(*m);
+  if (hot) baseline.in_cache = cache_that_holds(baseline.bytes());
+  return baseline;
+}
+
+void Session::run_baselines(const BaselineSettings& settings) {
+  const std::int64_t sizes = settings.sweep_to >= 16 ? static_cast<std::int64_t>(std::log2(settings.sweep_to / 16)) + 1 : 0;
+  planned_ += 2 * settings.formats.size() + 2 * static_cast<std::size_t>(sizes);
+  for (const Format& format : settings.formats) {
+    for (const char* kernel : {"add", "matmul"}) {
+      if (auto b = run_baseline(kernel, settings.n, format, false, settings.seconds_a_kernel)) {
+        baselines_.pairs.push_back(std::move(*b));
+      }
+    }
+  }
+  for (std::int64_t n = 16; n <= settings.sweep_to; n *= 2) {
+    for (const char* kernel : {"add", "matmul"}) {
+      // The full size fits no cache that its cold measurement did not also have: one serves for both.
+      const auto pair = std::find_if(baselines_.pairs.begin(), baselines_.pairs.end(), [&](const Baseline& b) {
+        return b.kernel == kernel && b.n == n && b.format == settings.sweep_format;
+      });
+      if (pair != baselines_.pairs.end() && cache_that_holds(pair->bytes()).empty()) {
+        baselines_.sweep.push_back(*pair);
+      } else if (auto b = run_baseline(kernel, n, settings.sweep_format, true, settings.seconds_a_size)) {
+        baselines_.sweep.push_back(std::move(*b));
+      }
+    }
+  }
+}
+
+MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workload) {
+  MeasuredStep measured;
+  measured.workload = workload;
+  const Step step = cost_step(ops, workload);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    const Workload own = essential(op.work, workload);
+    const auto known = std::find_if(known_.begin(), known_.end(),
+                                    [&](const Known& k) { return k.work == op.work && same(k.workload, own); });
+    std::optional<Measurement> measurement;
+    if (known != known_.end()) {
+      measurement = known->measurement;
+    } else if (!interrupted()) {
+      announce(fmt::format("{} {} batch {}, {} tokens", workload.phase == Phase::decode ? "decode" : "prefill", op.name,
+                           workload.batch, workload.context));
+      const bool elementwise = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
+      SamplerSettings settings;
+      settings.rule = elementwise ? elementwise_rule() : own.phase == Phase::decode ? decode_rule() : prefill_rule();
+      measurement = run(OpTask{op.work, own}, own.phase == Phase::decode, settings);
+      if (!interrupted() || measurement) known_.push_back({op.work, own, measurement});
+    }
+    measured.ops.push_back({op, step.costs[i], {}, std::move(measurement)});
+  }
+  return measured;
+}
+
+void Session::run_model(const std::vector<Op>& ops, const MeasureSettings& settings) {
+  planned_ += ops.size() * settings.batches.size() * (settings.contexts.size() + settings.prompts.size());
+  const auto run = [&](Phase phase, std::int64_t batch, const std::vector<std::int64_t>& lengths,
+                       std::vector<MeasuredStep>& into) {
+    for (const std::int64_t length : lengths) {
+      if (!interrupted()) into.push_back(run_step(ops, {phase, batch, length}));
+    }
+  };
+  for (const std::int64_t batch : settings.batches) run(Phase::decode, batch, settings.contexts, decode_);
+  for (const std::int64_t batch : settings.batches) run(Phase::prefill, batch, settings.prompts, prefill_);
+  // The device's bandwidth is the median of all that was sampled, so the predictions come last.
+  if (!ceiling_ || figures_.peak_GFLOPs <= 0) return;
+  const Card card = card_of(this->figures());
+  for (std::vector<MeasuredStep>* steps : {&decode_, &prefill_}) {
+    for (MeasuredStep& measured : *steps) {
+      const Step step = cost_step(ops, measured.workload);
+      measured.predicted = predict(step, card);
+      for (std::size_t i = 0; i < measured.ops.size(); ++i) measured.ops[i].prediction = measured.predicted.ops[i];
+    }
+  }
+}
+
+}  // namespace memwall

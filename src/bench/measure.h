@@ -1,0 +1,139 @@
+// Measuring a device and a model on it: probes, baselines, and every distinct op of a step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/sampler.h"
+#include "card/card.h"
+#include "model/model.h"
+#include "predict/predict.h"
+
+namespace memwall {
+
+// Says what is being measured, and how far along; called before each task.
+using ProgressCallback = std::function<void(const std::string& what, std::size_t done, std::size_t of)>;
+
+// What the device's memory and arithmetic reach here.
+struct DeviceFigures {
+  DeviceInfo info;
+  double read_GBps = 0;
+  double copy_GBps = 0;   // bytes read plus bytes written, as STREAM counts; the write-allocate is not counted
+  double triad_GBps = 0;
+  // The fastest sample of this run, of any kernel: what the device can do, so that no figure of the run
+  // lies above it.
+  double peak_GBps = 0;
+  double peak_GFLOPs = 0;
+  std::string read_variant;
+  double huge_page_share = 0;
+
+  double ridge() const { return peak_GFLOPs / read_GBps; }
+};
+
+// Those figures as a card, so that predictions for this device use the code that cards use.
+Card card_of(const DeviceFigures& figures);
+
+// One baseline: add or matmul on n x n tensors.
+struct Baseline {
+  std::string kernel;  // "add" or "matmul"
+  std::int64_t n = 0;
+  Format format;
+  Measurement measurement;
+  std::string in_cache;  // "L1", "L2", "L3" where its tensors fit, "" where memory must serve them
+
+  double seconds() const { return measurement.seconds.median; }
+  double bytes() const;  // 3 n^2 elements
+  double flops() const;  // n^2 or 2 n^3
+  double intensity() const { return flops() / bytes(); }
+};
+
+struct BaselineFigures {
+  std::vector<Baseline> pairs;  // add and matmul, f32 and f16, at the full size, cold
+  std::vector<Baseline> sweep;  // both kernels, one format, sizes 16 ... n, as warm as they come
+};
+
+struct BaselineSettings {
+  std::int64_t n = 4096;
+  std::vector<Format> formats;
+  Format sweep_format;
+  std::int64_t sweep_to = 4096;
+  double seconds_a_kernel = 2.0;  // time limit of one full-size kernel
+  double seconds_a_size = 0.1;    // and of one sweep row
+};
+
+// One op of a step as measured; `measurement` is empty where the device has no kernel for it.
+struct MeasuredOp {
+  Op op;
+  Cost cost;  // all copies
+  OpPrediction prediction;
+  std::optional<Measurement> measurement;
+};
+
+struct MeasuredStep {
+  Workload workload;
+  Prediction predicted;
+  std::vector<MeasuredOp> ops;
+  bool partial() const;            // an op was not measured
+  double measured_seconds() const; // the sum over the ops that were, each times its count
+};
+
+struct MeasureSettings {
+  std::vector<std::int64_t> batches;
+  std::vector<std::int64_t> contexts;
+  std::vector<std::int64_t> prompts;  // prefill lengths; none: no prefill
+  std::int64_t memory_bytes = 0;      // what may be allocated at once; 0: a quarter of what is free
+};
+
+// Runs everything on one device, keeping what was measured when an interrupt comes.
+class Session {
+ public:
+  // Throws InputError where `memory_bytes` cannot hold the probe's own buffer.
+  Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress);
+
+  // Throws InputError naming the largest task where the memory bound cannot hold it, before anything runs.
+  void require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const;
+  void require_memory(const BaselineSettings& settings) const;
+
+  // Each leaves what it measured; all are cut short by an interrupt.
+  void probe();
+  void run_baselines(const BaselineSettings& settings);
+  void run_model(const std::vector<Op>& ops, const MeasureSettings& settings);
+
+  DeviceFigures figures() const;
+  const BaselineFigures& baselines() const { return baselines_; }
+  const std::vector<MeasuredStep>& decode() const { return decode_; }
+  const std::vector<MeasuredStep>& prefill() const { return prefill_; }
+  std::int64_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  MeasuredStep run_step(const std::vector<Op>& ops, const Workload& workload);
+  std::optional<Baseline> run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot, double seconds);
+  std::string cache_that_holds(double bytes) const;
+  void require(const Task& task, const std::string& name) const;
+  void announce(const std::string& what);
+  // measure_task, and what it says of the device's peaks.
+  std::optional<Measurement> run(const Task& task, bool paired, SamplerSettings settings);
+
+  struct Known {  // a task's result, for the ops and batches that ask for it again
+    Work work;
+    Workload workload;
+    std::optional<Measurement> measurement;
+  };
+
+  Device& device_;
+  std::int64_t memory_bytes_;
+  ProgressCallback progress_;
+  std::size_t done_ = 0;
+  std::size_t planned_ = 0;
+  std::optional<ReadCeiling> ceiling_;
+  DeviceFigures figures_;
+  BaselineFigures baselines_;
+  std::vector<MeasuredStep> decode_;
+  std::vector<MeasuredStep> prefill_;
+  std::vector<Known> known_;
+};
+
+}  // namespace memwall

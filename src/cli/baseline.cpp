@@ -1,0 +1,165 @@
+// memwall baseline: the two kernels at opposite ends, add and matmul; the size sweep; the ridge point.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/interrupt.h"
+#include "bench/measure.h"
+#include "card/card.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "input/error.h"
+#include "input/numbers.h"
+#include "report/measured.h"
+#include "report/rows.h"
+
+namespace memwall {
+namespace {
+
+struct BaselineOptions {
+  OutputOptions output;
+  std::string n = "4096";
+  std::string card;
+  std::string peak_bw;
+  std::string peak_tflops;
+  std::string predict;
+  bool no_prompt = false;
+  std::string memory;
+  std::string device = "auto";
+};
+
+constexpr Format kF32{FormatKind::f32, 0, false};
+constexpr Format kF16{FormatKind::f16, 0, false};
+
+// The ridge from datasheet peaks, where a card or both peaks were given.
+std::optional<Ridge> datasheet_ridge(const BaselineOptions& options) {
+  const bool own_peaks = !options.peak_bw.empty() || !options.peak_tflops.empty();
+  if (own_peaks && !options.card.empty()) throw InputError("give --card, or --peak-bw and --peak-tflops, not both");
+  if (own_peaks) {
+    if (options.peak_bw.empty() || options.peak_tflops.empty()) {
+      throw InputError("--peak-bw (GB/s) and --peak-tflops (TFLOP/s) go together");
+    }
+    const double bandwidth = parse_positive(options.peak_bw, "--peak-bw");
+    const double tflops = parse_positive(options.peak_tflops, "--peak-tflops");
+    return Ridge{tflops * 1e3 / bandwidth, "--peak-tflops over --peak-bw"};
+  }
+  if (options.card.empty()) return std::nullopt;
+  const Card card = find_card(options.card);
+  const Peak peak = peak_for(card, kF16);
+  return Ridge{peak.flops_per_s / card.bytes_per_s(),
+               fmt::format("{}, {}", card.title, compute_type_name(peak.type))};
+}
+
+// Predict first: the reader's own number, before anything runs.
+std::optional<double> predicted_ratio(const BaselineOptions& options, std::int64_t n) {
+  if (!options.predict.empty()) return parse_positive(options.predict, "--predict");
+  if (options.no_prompt || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) return std::nullopt;
+  while (true) {
+    fmt::print(stderr, "add: c = a + b; matmul: c = a b; the same {}×{} tensors. How many times longer will matmul take? ",
+               n, n);
+    std::string line;
+    if (!std::getline(std::cin, line) || line.empty()) return std::nullopt;
+    try {
+      return parse_positive(line, "your answer");
+    } catch (const InputError& error) {
+      fmt::print(stderr, "{}; or press Enter to skip\n", error.what());
+    }
+  }
+}
+
+Json ratio_figures(const BaselineFigures& baselines, std::optional<double> predicted) {
+  Json json = Json::object();
+  for (const Format& format : {kF16, kF32}) {
+    if (const auto ratio = slowdown(baselines, format)) json[format_name(format)] = number(*ratio);
+  }
+  if (predicted) json["predicted"] = number(*predicted);
+  return json;
+}
+
+void baseline(const BaselineOptions& options, Invocation& invocation) {
+  const OutputFormat format = parse_output_format(options.output.format);
+  BaselineSettings settings;
+  settings.n = parse_integer(options.n, "--n", {16, 32768});
+  settings.sweep_to = settings.n;
+  settings.formats = {kF16, kF32};
+  settings.sweep_format = kF32;
+  std::int64_t memory = 0;
+  if (!options.memory.empty()) memory = parse_bytes(options.memory, "--memory");
+  std::optional<Ridge> ridge = datasheet_ridge(options);
+  const std::unique_ptr<Device> device = open_device(options.device);
+  Progress progress;
+  Session session(*device, memory,
+                  [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
+  session.require_memory(settings);
+  Output output(options.output.output);
+  const std::optional<double> predicted = predicted_ratio(options, settings.n);
+
+  bool incomplete = false;
+  {
+    const InterruptGuard guard;
+    session.probe();
+    if (!interrupted()) session.run_baselines(settings);
+    incomplete = interrupted();
+  }
+  progress.clear();
+  const DeviceFigures figures = session.figures();
+  if (!ridge) ridge = Ridge{figures.ridge(), "measured here"};
+  const BaselineFigures& found = session.baselines();
+  write_result(output, format,
+               {.json =
+                    [&] {
+                      Json json = document("baseline", circumstances_now(invocation.arguments));
+                      json["device"] = device_figures(figures);
+                      json["ridge"] = {{"flop_per_byte", number(ridge->flop_per_byte)}, {"from", ridge->from}};
+                      json["matmul_over_add"] = ratio_figures(found, predicted);
+                      json["baselines"] = baselines_figures(found, figures, ridge->flop_per_byte);
+                      if (incomplete) json["incomplete"] = true;
+                      return json;
+                    },
+                .rows =
+                    [&] {
+                      std::vector<Json> rows;
+                      const Json all = baselines_figures(found, figures, ridge->flop_per_byte);
+                      for (const char* part : {"all", "sweep"}) {
+                        for (const Json& row : all[part]) {
+                          Json full = {{"part", part}};
+                          full.update(flatten(row));
+                          if (incomplete) full["incomplete"] = true;
+                          rows.push_back(std::move(full));
+                        }
+                      }
+                      return rows;
+                    },
+                .text =
+                    [&](const Style& style) {
+                      std::string text = device_text(figures, style) + "\n" +
+                                         baselines_text(found, figures, *ridge, predicted, style);
+                      if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted") + "\n";
+                      return text;
+                    }});
+  if (incomplete) invocation.status = 130;
+}
+
+}  // namespace
+
+void add_baseline(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("baseline", "The two kernels at opposite ends: add and matmul");
+  const auto options = std::make_shared<BaselineOptions>();
+  command->add_option("--n", options->n, "Size of the n x n tensors")->capture_default_str();
+  command->add_option("--card", options->card, "Take the ridge point from this card's datasheet");
+  command->add_option("--peak-bw", options->peak_bw, "Datasheet bandwidth in GB/s, for the ridge point");
+  command->add_option("--peak-tflops", options->peak_tflops, "Datasheet peak in TFLOP/s, for the ridge point");
+  command->add_option("--predict", options->predict, "How many times longer matmul will take than add");
+  command->add_flag("--no-prompt", options->no_prompt, "Do not ask for a prediction");
+  command->add_option("--memory", options->memory, "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
+  command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
+  options->output.add(*command);
+  command->callback([=, &invocation] { invocation.run = [=, &invocation] { baseline(*options, invocation); }; });
+}
+
+}  // namespace memwall

@@ -1,0 +1,162 @@
+// memwall measure MODEL: real kernels at the model's shapes on this device, beside the prediction.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/interrupt.h"
+#include "bench/measure.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "input/error.h"
+#include "input/numbers.h"
+#include "report/measured.h"
+#include "report/rows.h"
+
+namespace memwall {
+namespace {
+
+struct MeasureOptions {
+  ModelOptions model;
+  WorkloadOptions workload;
+  OutputOptions output;
+  std::string prompt = "512";
+  std::string memory;
+  std::string device = "auto";
+  bool ops = false;
+};
+
+constexpr const char* kRepeats =
+    "A step's layers repeat: each distinct shape was measured once, over rotating cold copies, and multiplied by its "
+    "count.";
+
+MeasureSettings settings_of(const MeasureOptions& options) {
+  MeasureSettings settings;
+  settings.batches = options.workload.batches();
+  settings.contexts = options.workload.contexts();
+  settings.prompts = parse_integer_list(options.prompt, "--prompt", {0, kMostContext});
+  std::erase(settings.prompts, 0);
+  if (!options.memory.empty()) settings.memory_bytes = parse_bytes(options.memory, "--memory");
+  return settings;
+}
+
+Json measure_json(const Session& session, const Model& model, const std::vector<std::string>& warnings, bool incomplete,
+                  const Invocation& invocation) {
+  const DeviceFigures figures = session.figures();
+  Json json = document("measure", circumstances_now(invocation.arguments));
+  json["device"] = device_figures(figures);
+  json["memory_bound_bytes"] = session.memory_bytes();
+  json["model"] = model_figures(model);
+  json["method"] = kRepeats;
+  json["baselines"] = baselines_figures(session.baselines(), figures, figures.ridge());
+  json["decode"] = Json::array();
+  for (const MeasuredStep& step : session.decode()) json["decode"].push_back(measured_step_figures(step));
+  json["prefill"] = Json::array();
+  for (const MeasuredStep& step : session.prefill()) json["prefill"].push_back(measured_step_figures(step));
+  if (incomplete) json["incomplete"] = true;
+  json["warnings"] = warnings;
+  return json;
+}
+
+// A row a step; with ops a row an op, led by its step's.
+std::vector<Json> measure_rows(const Session& session, bool with_ops, bool incomplete) {
+  std::vector<Json> rows;
+  const auto add = [&](const char* phase, const std::vector<MeasuredStep>& steps) {
+    for (const MeasuredStep& step : steps) {
+      const Json figures = measured_step_figures(step);
+      if (!with_ops) {
+        Json row = {{"phase", phase}};
+        row.update(flatten(figures));
+        if (incomplete) row["incomplete"] = true;
+        rows.push_back(std::move(row));
+        continue;
+      }
+      for (const Json& op : figures["ops"]) {
+        Json row = {{"phase", phase}, {"batch", figures["batch"]}, {"context", figures["context"]}};
+        row.update(flatten(op));
+        if (incomplete) row["incomplete"] = true;
+        rows.push_back(std::move(row));
+      }
+    }
+  };
+  add("decode", session.decode());
+  add("prefill", session.prefill());
+  return rows;
+}
+
+std::string measure_text(const Session& session, const Model& model, bool incomplete, const Style& style) {
+  const DeviceFigures figures = session.figures();
+  std::string text = style.apply(Tone::bold, fmt::format("{}, weights {} (lm_head {}), KV {}", model.title,
+                                                         format_name(model.weights), format_name(model.head),
+                                                         kv_format_name(model.kv))) +
+                     " on " + device_text(figures, style) + "\n";
+  for (const MeasuredStep& step : session.decode()) text += measured_step_text(step, figures, style) + "\n";
+  for (const MeasuredStep& step : session.prefill()) text += measured_step_text(step, figures, style) + "\n";
+  if (!session.baselines().pairs.empty() && figures.read_GBps > 0 && figures.peak_GFLOPs > 0) {
+    text += baselines_text(session.baselines(), figures, {figures.ridge(), "measured here"}, std::nullopt, style) + "\n";
+  }
+  text += std::string(kRepeats) + "\n";
+  if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted; what was measured until then is above") + "\n";
+  return text;
+}
+
+void measure(const MeasureOptions& options, Invocation& invocation) {
+  const OutputFormat format = parse_output_format(options.output.format);
+  const MeasureSettings settings = settings_of(options);
+  const std::vector<Model> models = options.model.load();
+  if (models.size() != 1) throw InputError("measure takes one weight and one KV format");
+  const Model& model = models.front();
+  const std::vector<Op> ops = group_equal(lower(model));
+  const std::unique_ptr<Device> device = open_device(options.device);
+  Progress progress;
+  Session session(*device, settings.memory_bytes,
+                  [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
+  session.require_memory(ops, settings);
+  Output output(options.output.output);
+
+  std::vector<std::string> warnings;
+  std::vector<std::int64_t> longest = settings.contexts;
+  longest.insert(longest.end(), settings.prompts.begin(), settings.prompts.end());
+  const std::string too_long = context_warning(model, longest);
+  if (!too_long.empty()) warnings.push_back(too_long);
+
+  bool incomplete = false;
+  {
+    const InterruptGuard guard;
+    session.probe();
+    if (!interrupted()) session.run_model(ops, settings);
+    // The baselines at half their own command's size: here they are the frame, not the picture.
+    const Format f16{FormatKind::f16, 0, false};
+    const BaselineSettings small{.n = 2048, .formats = {f16}, .sweep_format = f16, .sweep_to = 1024,
+                                 .seconds_a_kernel = 0.6, .seconds_a_size = 0.03};
+    if (!interrupted()) session.run_baselines(small);
+    incomplete = interrupted();
+  }
+  for (const std::string& figure : impossible_figures(session.decode())) warnings.push_back(figure);
+  progress.clear();
+  for (const std::string& warning : warnings) warn(warning);
+  write_result(output, format,
+               {.json = [&] { return measure_json(session, model, warnings, incomplete, invocation); },
+                .rows = [&] { return measure_rows(session, options.ops, incomplete); },
+                .text = [&](const Style& style) { return measure_text(session, model, incomplete, style); }});
+  if (incomplete) invocation.status = 130;
+}
+
+}  // namespace
+
+void add_measure(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("measure", "Real kernels at a model's shapes on this device");
+  const auto options = std::make_shared<MeasureOptions>();
+  options->model.add(*command);
+  options->workload.add(*command);
+  command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")->capture_default_str();
+  command->add_option("--memory", options->memory, "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
+  command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");
+  command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
+  options->output.add(*command);
+  command->callback([=, &invocation] { invocation.run = [=, &invocation] { measure(*options, invocation); }; });
+}
+
+}  // namespace memwall

@@ -1,0 +1,31 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "report/table.h"
+
+namespace memwall {
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  shown_ = false;
+}
+
+void Progress::show(const std::string& what, std::size_t done, std::size_t of) {
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (!terminal_ || seconds < 1) return;
+  shown_ = true;
+  std::string line = fmt::format("{:3.0f} s  {}/{}  {}", seconds, done + 1, of, what);
+  if (display_width(line) > 79) line = line.substr(0, 79);  // one row, so that it can be wiped
+  fmt::print(stderr, "\r\x1b[K{}", line);
+  std::fflush(stderr);
+}
+
+}  // namespace memwall

@@ -1,0 +1,43 @@
+// What measure and baseline found: named figures, and text for people.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/measure.h"
+#include "report/figures.h"
+#include "report/table.h"
+
+namespace memwall {
+
+// device.{name, kind, read_GBps, copy_GBps, triad_GBps, peak_GFLOPs, ...}.
+Json device_figures(const DeviceFigures& device);
+
+// One baseline: {kernel, n, format, ms, bytes, flops, intensity, GBps, TFLOPs, ...}.
+Json baseline_figures(const Baseline& baseline, const DeviceFigures& device);
+// baselines.{add, matmul, all[], sweep[]}; add and matmul are the first format's.
+Json baselines_figures(const BaselineFigures& baselines, const DeviceFigures& device, double ridge);
+
+// An entry of decode[] or prefill[]: {batch, context, ops[], predicted, measured}.
+Json measured_step_figures(const MeasuredStep& step);
+Json measured_op_figures(const MeasuredOp& op);
+
+// A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %.
+std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& steps);
+
+std::string device_text(const DeviceFigures& device, const Style& style);
+std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style);
+
+// Where the ridge point comes from.
+struct Ridge {
+  double flop_per_byte = 0;
+  std::string from;  // "measured here", "NVIDIA H200 SXM, bf16", "--peak-bw and --peak-tflops"
+};
+std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures& device, const Ridge& ridge,
+                           std::optional<double> predicted_ratio, const Style& style);
+
+// How many times slower matmul is than add on tensors of one format; nothing where either is missing.
+std::optional<double> slowdown(const BaselineFigures& baselines, Format format);
+
+}  // namespace memwall

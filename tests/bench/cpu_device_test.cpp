@@ -1,0 +1,137 @@
+// The CPU device on small tasks of every kind: each variant's outputs against float64.
+#include <gtest/gtest.h>
+
+#include "bench/device.h"
+#include "input/error.h"
+
+namespace memwall {
+namespace {
+
+class CpuDeviceTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { device_ = make_cpu_device().release(); }
+  static void TearDownTestSuite() {
+    delete device_;
+    device_ = nullptr;
+  }
+
+  // Every variant of the task passes its check.
+  static void expect_right(const Task& task, std::int64_t copies = 3) {
+    const std::vector<Variant> variants = device_->variants(task);
+    ASSERT_FALSE(variants.empty());
+    const auto operands = device_->place(task, copies, 42);
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      const Check check = operands->check(v);
+      EXPECT_TRUE(check.passed()) << variants[v].name << ": " << check.worst << " of " << check.outputs;
+      operands->launch(v, 5);  // a turn past the copies wraps
+    }
+  }
+
+  static Device* device_;
+};
+Device* CpuDeviceTest::device_ = nullptr;
+
+Format format(const char* name) { return *find_format(name); }
+
+TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
+  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
+    for (const auto& [out, in] : {std::pair{1, 1}, {3, 5}, {4097, 129}, {33, 100}}) {
+      for (const std::int64_t rows : {1, 2, 7, 16, 70}) {
+        SCOPED_TRACE(testing::Message() << name << " " << out << "x" << in << " rows " << rows);
+        expect_right(OpTask{LinearWork{.out = out, .in = in, .format = format(name), .bias = rows == 2, .bias_format = format("bf16")},
+                            {.batch = rows}});
+      }
+    }
+  }
+}
+
+TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
+  for (const char* name : {"f8_e4m3", "int4-g128", "mxfp4", "q4_k"}) {
+    EXPECT_TRUE(device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
+  }
+  EXPECT_TRUE(device_->variants(OpTask{AttentionWork{8, 8, 64, 64, 0, KvFormat::int8}, {}}).empty());
+}
+
+TEST_F(CpuDeviceTest, AttentionInDecodeAndPrefill) {
+  for (const KvFormat kv : {KvFormat::f32, KvFormat::f16, KvFormat::bf16}) {
+    for (const Phase phase : {Phase::decode, Phase::prefill}) {
+      for (const std::int64_t window : {0, 5}) {
+        SCOPED_TRACE(testing::Message() << kv_format_name(kv) << " window " << window);
+        expect_right(OpTask{AttentionWork{6, 2, 40, 24, window, kv}, {.phase = phase, .batch = 2, .context = 37}});
+      }
+    }
+  }
+}
+
+TEST_F(CpuDeviceTest, RoutersAndExperts) {
+  const LinearWork router{.out = 8, .in = 64, .format = format("bf16")};
+  expect_right(OpTask{RouterWork{router, 2}, {.batch = 5}});
+  for (const char* name : {"f16", "q4_0"}) {
+    for (const std::int64_t tokens : {1, 3, 40}) {
+      const ExpertWork experts{.each = {.out = 48, .in = 65, .format = format(name)}, .total = 8, .per_token = 2};
+      const Task task = OpTask{experts, {.batch = tokens}};
+      EXPECT_EQ(device_->footprint(task).least_copies, std::min<std::int64_t>(8, 2 * tokens));
+      expect_right(task, 16);
+    }
+  }
+}
+
+TEST_F(CpuDeviceTest, ExpertsMoveWhatTheirRoutingTouches) {
+  const ExpertWork experts{.each = {.out = 16, .in = 32, .format = format("f16")}, .total = 8, .per_token = 2};
+  const double each = 16 * 32 * 2;
+  const auto one_token = device_->place(OpTask{experts, {.batch = 1}}, 16, 1);
+  for (std::int64_t turn = 0; turn < 10; ++turn) EXPECT_EQ(one_token->cold_bytes(turn), 2 * each);
+  // Eight tokens touch 7.2 in expectation; the mean over the draws is near, and none touches over eight.
+  const auto eight_tokens = device_->place(OpTask{experts, {.batch = 8}}, 16, 1);
+  double sum = 0;
+  for (std::int64_t turn = 0; turn < 32; ++turn) {
+    const double touched = eight_tokens->cold_bytes(turn) / each;
+    EXPECT_GE(touched, 2);
+    EXPECT_LE(touched, 8);
+    sum += touched;
+  }
+  EXPECT_NEAR(sum / 32, experts_touched(8, 2, 8), 0.5);
+}
+
+TEST_F(CpuDeviceTest, ElementwiseOpsAndTheEmbedding) {
+  using enum ElementwiseFunction;
+  for (const ElementwiseWork& work :
+       {ElementwiseWork{.function = rms_norm, .width = 100, .weights = 100},
+        ElementwiseWork{.function = layer_norm, .width = 100, .weights = 200},
+        ElementwiseWork{.function = layer_norm, .width = 100, .weights = 100},
+        ElementwiseWork{.function = rotary, .width = 64, .rows_per_token = 5},
+        ElementwiseWork{.function = activate, .width = 33, .inputs = 2, .activation = ActivationKind::silu},
+        ElementwiseWork{.function = activate, .width = 33, .inputs = 2, .activation = ActivationKind::gelu},
+        ElementwiseWork{.function = activate, .width = 33, .inputs = 1, .activation = ActivationKind::relu},
+        ElementwiseWork{.function = add, .width = 40000, .inputs = 2},
+        ElementwiseWork{.function = combine, .width = 33, .inputs = 3}}) {
+    SCOPED_TRACE(static_cast<int>(work.function));
+    expect_right(OpTask{work, {.batch = 3}}, 1);
+  }
+  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
+    expect_right(OpTask{EmbeddingWork{.rows = 50, .width = 96, .format = format(name)}, {.batch = 4}}, 1);
+  }
+}
+
+TEST_F(CpuDeviceTest, ProbesAndBaselines) {
+  for (const StreamPattern pattern : {StreamPattern::read, StreamPattern::copy, StreamPattern::triad}) {
+    expect_right(StreamTask{.pattern = pattern, .bytes = 1 << 20});
+  }
+  for (const char* name : {"f32", "f16"}) {
+    for (const std::int64_t n : {16, 100, 200}) {
+      expect_right(AddTask{.n = n, .format = format(name)});
+      expect_right(MatmulTask{.n = n, .format = format(name)});
+    }
+  }
+}
+
+TEST_F(CpuDeviceTest, TellsWhatItIs) {
+  EXPECT_EQ(device_->info().kind, "cpu");
+  EXPECT_GE(device_->info().threads, 1);
+  EXPECT_FALSE(device_->info().name.empty());
+  EXPECT_GT(device_->info().available_bytes, 0);
+  EXPECT_THROW(open_device("cuda:0"), InputError);
+}
+
+}  // namespace
+}  // namespace memwall

@@ -1,0 +1,212 @@
+// The sampler on a device made up for the purpose: time passes as the test says.
+#include "bench/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "bench/measure.h"
+#include "input/error.h"
+
+namespace memwall {
+namespace {
+
+constexpr Format kF16{FormatKind::f16, 0, false};
+
+// Launches take what the variant's rate says; the read probe runs at probe_rate.
+class FakeDevice : public Device {
+ public:
+  struct FakeOperands : Operands {
+    FakeOperands(FakeDevice& d, double bytes, bool probe) : device(d), launch_bytes(bytes), is_probe(probe) {}
+    void launch(std::size_t variant, std::int64_t turn) override {
+      const double rate = is_probe ? device.probe_rate : device.rates.at(variant);
+      device.clock += launch_bytes / rate;
+      if (!is_probe) {
+        ++device.launches;
+        device.turns[turn % device.copies_placed] += 1;
+      }
+    }
+    double cold_bytes(std::int64_t) const override { return launch_bytes; }
+    double flops(std::int64_t) const override { return 2 * launch_bytes; }
+    Check check(std::size_t variant) override {
+      return {.outputs = 1, .worst = !is_probe && variant == device.wrong_variant ? 2.0 : 0.5};
+    }
+    FakeDevice& device;
+    double launch_bytes;
+    bool is_probe;
+  };
+
+  FakeDevice() {
+    info_.kind = "fake";
+    info_.threads = 1;
+    info_.last_level_bytes = 32 << 20;
+    info_.available_bytes = std::int64_t{16} << 30;
+  }
+  const DeviceInfo& info() const override { return info_; }
+  std::vector<Variant> variants(const Task& task) const override {
+    if (std::holds_alternative<StreamTask>(task)) return {{"1 stream", 0}};
+    std::vector<Variant> all;
+    for (std::size_t i = 0; i < rates.size(); ++i) all.push_back({"v" + std::to_string(i), 0});
+    return all;
+  }
+  Footprint footprint(const Task& task) const override {
+    const auto* stream = std::get_if<StreamTask>(&task);
+    return {.copy_bytes = stream != nullptr ? stream->bytes : copy_bytes, .cold = cold};
+  }
+  std::unique_ptr<Operands> place(const Task& task, std::int64_t copies, std::uint64_t) override {
+    const bool probe = std::holds_alternative<StreamTask>(task);
+    if (!probe) copies_placed = copies;
+    return std::make_unique<FakeOperands>(*this, static_cast<double>(footprint(task).copy_bytes), probe);
+  }
+  double time(const std::function<void()>& launches_to_time) override {
+    const double before = clock;
+    launches_to_time();
+    return clock - before;
+  }
+  double huge_page_share() const override { return 1; }
+
+  std::vector<double> rates = {10e9};
+  double probe_rate = 20e9;
+  std::int64_t copy_bytes = 1 << 20;
+  bool cold = true;
+  std::size_t wrong_variant = 99;
+  double clock = 0;
+  int launches = 0;
+  std::int64_t copies_placed = 1;
+  std::map<std::int64_t, int> turns;
+
+ private:
+  DeviceInfo info_;
+};
+
+Task some_task() { return OpTask{LinearWork{.out = 1024, .in = 512, .format = kF16}, {}}; }
+
+TEST(Sampler, GivesTheShareOfTheReadBandwidth) {
+  FakeDevice device;
+  ReadCeiling ceiling(device);
+  EXPECT_NEAR(ceiling.median(), 20e9, 1);
+  const auto m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m);
+  EXPECT_NEAR(m->seconds.median, static_cast<double>(1 << 20) / 10e9, 1e-12);
+  ASSERT_TRUE(m->of_read_bandwidth);
+  EXPECT_NEAR(m->of_read_bandwidth->median, 0.5, 1e-9);
+  EXPECT_EQ(m->stop, StopReason::quiet);
+  EXPECT_GE(m->seconds.n, 10U);
+}
+
+TEST(Sampler, RotatesThroughFourTimesTheCache) {
+  FakeDevice device;
+  measure_task(device, some_task(), nullptr, {});
+  EXPECT_EQ(device.copies_placed, 128);  // 4 x 32 MiB of 1 MiB copies
+  EXPECT_EQ(device.turns.size(), 128U);  // and every one of them was used
+}
+
+TEST(Sampler, OneLargeCopyIsColdByItself) {
+  Footprint footprint{.copy_bytes = std::int64_t{512} << 20};
+  DeviceInfo info;
+  info.last_level_bytes = 32 << 20;
+  EXPECT_EQ(cold_copies(footprint, info), 1);
+  footprint = {.copy_bytes = 1 << 20, .cold = false};
+  EXPECT_EQ(cold_copies(footprint, info), 1);
+  footprint = {.copy_bytes = 100 << 20, .least_copies = 8};
+  EXPECT_EQ(cold_copies(footprint, info), 8);  // a launch touches eight experts
+}
+
+TEST(Sampler, TakesTheFastestVariantAndKeepsTheOthersFigures) {
+  FakeDevice device;
+  device.rates = {5e9, 15e9, 10e9};
+  const auto m = measure_task(device, some_task(), nullptr, {});
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->variant, "v1");
+  ASSERT_EQ(m->variants.size(), 3U);
+  EXPECT_GT(m->variants[0].seconds, m->variants[2].seconds);
+}
+
+TEST(Sampler, AWrongKernelFailsTheRun) {
+  FakeDevice device;
+  device.wrong_variant = 0;
+  EXPECT_THROW(measure_task(device, some_task(), nullptr, {}), RunError);
+}
+
+TEST(Sampler, NoVariantNoFigure) {
+  FakeDevice device;
+  device.rates.clear();
+  EXPECT_FALSE(measure_task(device, some_task(), nullptr, {}));
+}
+
+TEST(Sampler, HotTasksHaveNoShare) {
+  FakeDevice device;
+  device.cold = false;
+  ReadCeiling ceiling(device);
+  const auto m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m);
+  EXPECT_FALSE(m->of_read_bandwidth);
+}
+
+TEST(Check, NothingComparedOrNaNIsNoPass) {
+  EXPECT_FALSE((Check{.outputs = 0, .worst = 0}).passed());
+  EXPECT_FALSE((Check{.outputs = 3, .worst = std::nan("")}).passed());
+  EXPECT_TRUE((Check{.outputs = 3, .worst = 1}).passed());
+}
+
+std::vector<Op> two_ops() {
+  const LinearWork wide{.out = 64, .in = 32, .format = kF16};
+  return {{.name = "a", .work = wide, .layers = {0, 1, 2}},
+          {.name = "b", .work = wide, .layers = {0}},
+          {.name = "c", .work = LinearWork{.out = 32, .in = 64, .format = kF16}, .layers = {}}};
+}
+
+TEST(Session, MeasuresEqualShapesOnceAndMultiplies) {
+  FakeDevice device;
+  std::vector<std::string> announced;
+  Session session(device, std::int64_t{4} << 30,
+                  [&](const std::string& what, std::size_t, std::size_t) { announced.push_back(what); });
+  session.probe();
+  const std::size_t probes = announced.size();
+  session.run_model(two_ops(), {.batches = {1}, .contexts = {16}, .prompts = {}});
+  EXPECT_EQ(announced.size() - probes, 2U);  // a and b share their shape
+  ASSERT_EQ(session.decode().size(), 1U);
+  const MeasuredStep& step = session.decode().front();
+  EXPECT_FALSE(step.partial());
+  const double one = static_cast<double>(1 << 20) / 10e9;
+  EXPECT_NEAR(step.measured_seconds(), 5 * one, 1e-9);  // three, one and one
+}
+
+TEST(Session, RefusesAMemoryBoundThatTheLargestOpDoesNotFit) {
+  FakeDevice device;
+  device.copy_bytes = std::int64_t{3} << 30;
+  EXPECT_THROW(Session(device, 1 << 20, nullptr), InputError);
+  device.copy_bytes = 1 << 20;
+  const Session session(device, std::int64_t{1} << 30, nullptr);
+  device.copy_bytes = std::int64_t{3} << 30;
+  EXPECT_THROW(session.require_memory(two_ops(), {.batches = {1}, .contexts = {16}, .prompts = {}}), InputError);
+}
+
+TEST(Session, NoShareOfAPeakPassesOne) {
+  FakeDevice device;
+  Session session(device, 0, nullptr);
+  session.probe();
+  session.run_baselines({.n = 64, .formats = {kF16}, .sweep_format = kF16, .sweep_to = 32});
+  const DeviceFigures figures = session.figures();
+  EXPECT_EQ(session.baselines().pairs.size(), 2U);
+  EXPECT_EQ(session.baselines().sweep.size(), 4U);  // add and matmul at 16 and 32
+  for (const Baseline& b : session.baselines().pairs) {
+    EXPECT_LE(b.measurement.flops / b.seconds() / 1e9, figures.peak_GFLOPs * (1 + 1e-12));
+    EXPECT_LE(b.measurement.bytes / b.seconds() / 1e9, figures.peak_GBps * (1 + 1e-12));
+  }
+}
+
+TEST(Baseline, IntensitiesAreTheTextbooks) {
+  const auto intensity = [](const char* kernel, FormatKind kind) {
+    const Baseline b{.kernel = kernel, .n = 4096, .format = {kind, 0, false}, .measurement = {}, .in_cache = {}};
+    return b.intensity();
+  };
+  EXPECT_NEAR(intensity("add", FormatKind::f16), 0.1667, 5e-5);
+  EXPECT_NEAR(intensity("add", FormatKind::f32), 0.0833, 5e-5);
+  EXPECT_NEAR(intensity("matmul", FormatKind::f16), 1365.3, 0.05);
+  EXPECT_NEAR(intensity("matmul", FormatKind::f32), 682.7, 0.05);
+}
+
+}  // namespace
+}  // namespace memwall

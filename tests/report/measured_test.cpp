@@ -1,0 +1,161 @@
+#include "report/measured.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace memwall {
+namespace {
+
+constexpr Format kF16{FormatKind::f16, 0, false};
+
+// A linear of 100 x 10, in three layers; 2000 bytes of weights each.
+MeasuredOp proj() {
+  MeasuredOp measured;
+  LinearWork work;
+  work.out = 100;
+  work.in = 10;
+  work.format = kF16;
+  measured.op = {.name = "proj", .work = work, .layers = {0, 1, 2}};
+  measured.cost = cost_of(work, {.phase = Phase::decode, .batch = 1, .context = 8}).times(3);
+  return measured;
+}
+
+Measurement measurement() {
+  Measurement m;
+  m.variant = "avx2";
+  m.variants = {{"avx2", 1e-6}, {"blas", 4e-6}};
+  m.seconds = {.n = 12, .median = 1e-6, .q1 = 0.9e-6, .q3 = 1.1e-6, .ci95 = Interval{0.8e-6, 1.25e-6}};
+  m.bytes = 2000;
+  m.flops = 2000;
+  m.of_read_bandwidth = Summary{.n = 12, .median = 0.5, .q1 = 0.4, .q3 = 0.6, .ci95 = Interval{0.45, 0.55}};
+  m.stop = StopReason::quiet;
+  m.copies = 7;
+  m.check = {.outputs = 100, .worst = 0.1};
+  return m;
+}
+
+MeasuredStep step_of(std::vector<MeasuredOp> ops, std::int64_t batch = 2) {
+  MeasuredStep step;
+  step.workload = {.phase = Phase::decode, .batch = batch, .context = 8};
+  step.ops = std::move(ops);
+  return step;
+}
+
+TEST(MeasuredOpFigures, TimesAreOfAllCopiesRatesOfOne) {
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  const Json json = measured_op_figures(op);
+  EXPECT_EQ(json["name"], "proj");
+  EXPECT_EQ(json["count"], 3);
+  EXPECT_EQ(json["weight_bytes"], 6000);
+  EXPECT_EQ(json["variant"], "avx2");
+  ASSERT_EQ(json["variants"].size(), 2U);
+  EXPECT_EQ(json["variants"][1]["name"], "blas");
+  EXPECT_DOUBLE_EQ(json["variants"][1]["us"], 4);
+  EXPECT_DOUBLE_EQ(json["measured_us"], 3);
+  EXPECT_DOUBLE_EQ(json["ci95_us"][0], 2.4);
+  EXPECT_DOUBLE_EQ(json["ci95_us"][1], 3.75);
+  EXPECT_DOUBLE_EQ(json["GBps"], 2);
+  EXPECT_DOUBLE_EQ(json["of_read_bandwidth"], 0.5);
+  EXPECT_DOUBLE_EQ(json["of_read_bandwidth_ci95"][0], 0.45);
+  EXPECT_DOUBLE_EQ(json["of_read_bandwidth_ci95"][1], 0.55);
+  EXPECT_EQ(json["checked_outputs"], 100);
+  EXPECT_EQ(json["samples"], 12);
+  EXPECT_EQ(json["stopped"], "quiet");
+  EXPECT_FALSE(json.contains("not_measured"));
+}
+
+TEST(MeasuredOpFigures, HasACeilingOnlyWhereOneWasPredicted) {
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  EXPECT_FALSE(measured_op_figures(op).contains("ceiling_us"));
+  op.prediction.ceiling_s = 2e-6;
+  op.prediction.bound = Bound::memory;
+  EXPECT_DOUBLE_EQ(measured_op_figures(op)["ceiling_us"], 2);
+  EXPECT_EQ(measured_op_figures(op)["bound"], "memory");
+}
+
+TEST(MeasuredOpFigures, AnOpWithoutAKernelSaysSo) {
+  const Json json = measured_op_figures(proj());
+  EXPECT_EQ(json["not_measured"], true);
+  EXPECT_FALSE(json.contains("measured_us"));
+  EXPECT_EQ(json["weight_bytes"], 6000);
+}
+
+TEST(MeasuredOpFigures, WithoutIntervalsTheyAreNull) {
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  op.measurement->seconds.ci95.reset();
+  op.measurement->of_read_bandwidth.reset();
+  op.measurement->bytes = 0;
+  const Json json = measured_op_figures(op);
+  EXPECT_TRUE(json["ci95_us"].is_null());
+  EXPECT_TRUE(json["of_read_bandwidth"].is_null());
+  EXPECT_TRUE(json["GBps"].is_null());
+}
+
+TEST(MeasuredStepFigures, SumTheOps) {
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  const MeasuredStep step = step_of({op, op});
+  EXPECT_FALSE(step.partial());
+  EXPECT_DOUBLE_EQ(step.measured_seconds(), 6e-6);
+  const Json json = measured_step_figures(step);
+  EXPECT_EQ(json["batch"], 2);
+  EXPECT_EQ(json["context"], 8);
+  EXPECT_EQ(json["ops"].size(), 2U);
+  EXPECT_TRUE(json["predicted"].is_null());
+  EXPECT_DOUBLE_EQ(json["measured"]["ms_per_step"], 6e-3);
+  EXPECT_DOUBLE_EQ(json["measured"]["tokens_per_s"], 2 / 6e-6);
+  EXPECT_DOUBLE_EQ(json["measured"]["tokens_per_s_per_user"], 1 / 6e-6);
+  EXPECT_FALSE(json["measured"].contains("partial"));
+}
+
+TEST(MeasuredStepFigures, WhatLacksAnOpIsPartial) {
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  const MeasuredStep step = step_of({op, proj()});
+  EXPECT_TRUE(step.partial());
+  const Json json = measured_step_figures(step);
+  EXPECT_EQ(json["measured"]["partial"], true);
+  EXPECT_DOUBLE_EQ(json["measured"]["ms_per_step"], 3e-3);
+}
+
+TEST(MeasuredStepFigures, NothingMeasuredIsNullAndPartial) {
+  const Json json = measured_step_figures(step_of({proj()}));
+  EXPECT_TRUE(json["measured"]["ms_per_step"].is_null());
+  EXPECT_TRUE(json["measured"]["tokens_per_s"].is_null());
+  EXPECT_EQ(json["measured"]["partial"], true);
+}
+
+TEST(MeasuredStepFigures, APromptsTokensAreItsRows) {
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  MeasuredStep step = step_of({op});
+  step.workload = {.phase = Phase::prefill, .batch = 2, .context = 8};
+  EXPECT_DOUBLE_EQ(measured_step_figures(step)["measured"]["tokens_per_s"], 16 / 3e-6);
+}
+
+TEST(ImpossibleFigures, AreThoseWhoseWholeIntervalIsAbove103PerCent) {
+  MeasuredOp possible = proj();
+  possible.measurement = measurement();
+  possible.measurement->of_read_bandwidth = Summary{.n = 12, .median = 1.2, .ci95 = Interval{1.02, 1.4}};
+  MeasuredOp impossible = possible;
+  impossible.op.name = "cached_proj";
+  impossible.measurement->of_read_bandwidth->ci95 = Interval{1.04, 1.4};
+  MeasuredOp unsure = impossible;
+  unsure.measurement->of_read_bandwidth->ci95.reset();
+
+  EXPECT_TRUE(impossible_figures({}).empty());
+  EXPECT_TRUE(impossible_figures({step_of({possible, unsure, proj()})}).empty());
+  const std::vector<std::string> found = impossible_figures({step_of({possible}), step_of({impossible}, 64)});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found.front().find("cached_proj"), std::string::npos);
+  EXPECT_NE(found.front().find("batch 64"), std::string::npos);
+  EXPECT_NE(found.front().find("120 %"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace memwall
