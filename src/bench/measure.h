@@ -127,7 +127,7 @@ class Session {
   std::int64_t memory_bytes_;
   ProgressCallback progress_;
   std::size_t done_ = 0;
-  std::size_t planned_ = 0;
+  std::size_t planned_ = 4;  // the probes
   std::optional<ReadCeiling> ceiling_;
   DeviceFigures figures_;
   BaselineFigures baselines_;

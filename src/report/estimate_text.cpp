@@ -52,12 +52,13 @@ std::string moe_note(const Estimate& e) {
 }
 
 std::string why(const Prediction& p) {
-  if (p.ceiling.bound == Bound::memory) {
-    return fmt::format("{} FLOP/byte, below the ridge of {} ({}): memory bounds it", significant(p.intensity, 4),
-                       significant(p.ridge, 4), compute_type_name(p.peak.type));
-  }
-  return fmt::format("{} FLOP/byte, at or above the ridge of {} ({}): arithmetic bounds it", significant(p.intensity, 4),
-                     significant(p.ridge, 4), compute_type_name(p.peak.type));
+  const bool below = p.intensity < p.ridge;
+  const bool memory = p.ceiling.bound == Bound::memory;
+  // The ridge is one type's; where ops compute in several, the bound may lie on its other side.
+  return fmt::format("{} FLOP/byte, {} the ridge of {} ({}){} {} bounds it", significant(p.intensity, 4),
+                     below ? "below" : "at or above", significant(p.ridge, 4), compute_type_name(p.peak.type),
+                     below == memory ? ":" : ", but ops of other types make the difference:",
+                     memory ? "memory" : "arithmetic");
 }
 
 std::string speeds(const Speed& speed, std::int64_t batch) {

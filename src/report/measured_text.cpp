@@ -75,17 +75,19 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
                         significant(step.predicted.ceiling.tokens_per_s, 4), unit,
                         bound_name(step.predicted.ceiling.bound));
   }
-  if (measured > 0) {
+  if (step.partial()) {
+    // The sum of some ops is no step's time, so it makes no tokens/s.
+    text += style.apply(Tone::bad, fmt::format("measured   partial: {} for the ops that were measured; those marked "
+                                               "not_measured are left out",
+                                               measured > 0 ? human_time(measured) : "nothing")) +
+            "\n";
+  } else {
     text += style.apply(Tone::bold, fmt::format("measured   {} a step, {} {}", human_time(measured),
                                                 significant(tokens / measured, 4), unit));
-    if (step.partial()) {
-      text += style.apply(Tone::bad, "  partial: ops marked not_measured are left out");
-    } else if (!step.predicted.ops.empty()) {
+    if (!step.predicted.ops.empty()) {
       text += fmt::format("  ({} of the prediction)", percent(step.predicted.ceiling.ms_per_step / 1e3 / measured));
     }
     text += "\n";
-  } else {
-    text += style.apply(Tone::bad, "measured   nothing: partial") + "\n";
   }
   return text;
 }

@@ -152,7 +152,7 @@ TEST(BadModel, Patterns) {
   EXPECT_EQ(layer_error("pattern: [{repeat: 2, a: [8, 8]}]"),
             "m.yaml:4:16: repeat belongs to an entry of layers, not into a pattern");
   EXPECT_THAT(layer_error("{pattern: [{a: [8, 8]}], mlp: {intermediate: 8}}"),
-              StartsWith("m.yaml:4:30: unknown key in a layer 'mlp'"));
+              StartsWith("m.yaml:4:30: 'mlp' stands beside pattern"));
 }
 
 TEST(BadModel, MisspeltBlocksAndKeys) {

@@ -244,6 +244,28 @@ TEST(Text, AGridWithOpsAddsEveryResult) {
   EXPECT_NE(text.find(estimate_text({two[1]}, false, kPlain)), std::string::npos);
 }
 
+TEST(Text, SaysOnWhichSideOfTheRidgeTheStepLies) {
+  const Card card = find_card("h200");
+  const auto why = [&](KvFormat kv, std::int64_t batch, std::int64_t context) {
+    Model model = find_model("llama-3.1-8b");
+    model.kv = kv;
+    const Lowered llama(std::move(model));
+    const std::string text = estimate_text({estimate(llama, card, batch, context)}, false, kPlain);
+    const std::size_t at = text.find("intensity");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(why(KvFormat::bf16, 1, 1024),
+            "intensity  1.027 FLOP/byte, below the ridge of 206.1 (bf16): memory bounds it");
+  EXPECT_NE(why(KvFormat::bf16, 4096, 1).find("at or above the ridge of 206.1 (bf16): arithmetic bounds it"),
+            std::string::npos);
+  // Attention over an f32 cache computes at a fifteenth of that peak: its arithmetic bounds the step before
+  // the ridge of the linears.
+  const std::string mixed = why(KvFormat::f32, 4096, 300);
+  EXPECT_NE(mixed.find("below the ridge of 206.1 (bf16), but ops of other types"), std::string::npos)
+      << mixed;
+  EXPECT_NE(mixed.find("arithmetic bounds it"), std::string::npos) << mixed;
+}
+
 TEST(Text, SaysWhenItDoesNotFit) {
   const Lowered llama(find_model("llama-3.1-70b"));
   const Card card = find_card("rtx-4090");

@@ -1,0 +1,171 @@
+// measure and baseline with real kernels on this machine. No test here looks at how fast anything was.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+
+namespace memwall {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kMixed = MEMWALL_TEST_DATA "/fixtures/mixed.yaml";
+const std::string kNoKernel = MEMWALL_TEST_DATA "/fixtures/no-kernel.yaml";
+
+void expect_keys(const Json& object, const std::vector<std::string>& keys, const std::string& where) {
+  for (const std::string& key : keys) EXPECT_TRUE(object.contains(key)) << where << " lacks " << key;
+}
+
+void expect_baseline(const Json& row) {
+  expect_keys(row, {"n", "format", "ms", "bytes", "flops", "intensity", "GBps", "TFLOPs"}, "a baseline");
+  EXPECT_GT(row["ms"].get<double>(), 0);
+}
+
+void expect_measured_op(const Json& op, const std::string& phase) {
+  const std::string where = phase + " " + op["name"].get<std::string>();
+  expect_keys(op,
+              {"name",
+               "kind",
+               "layers",
+               "count",
+               "out",
+               "in",
+               "format",
+               "bytes",
+               "weight_bytes",
+               "kv_bytes",
+               "state_bytes",
+               "activation_bytes",
+               "flops",
+               "intensity",
+               "bound",
+               "fusible",
+               "ceiling_us",
+               "variant",
+               "variants",
+               "measured_us",
+               "ci95_us",
+               "GBps",
+               "of_read_bandwidth",
+               "of_read_bandwidth_ci95"},
+              where);
+  EXPECT_FALSE(op.contains("not_measured")) << where;
+  EXPECT_GT(op["measured_us"].get<double>(), 0) << where;
+  EXPECT_GT(op["checked_outputs"].get<int>(), 0) << where;
+  bool among = false;
+  for (const Json& variant : op["variants"]) among = among || variant["name"] == op["variant"];
+  EXPECT_TRUE(among) << where;
+}
+
+TEST(MeasureCommand, MeasuresEveryOpOfEveryFormatItHasKernelsFor) {
+  const Finished done = run("measure " + kMixed + " --context 64 --prompt 8 --format json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const Json json = Json::parse(done.out);
+  EXPECT_EQ(json["schema"], "memwall.measure/1");
+  expect_keys(json["device"], {"name", "kind", "read_GBps", "copy_GBps", "triad_GBps", "peak_GFLOPs"},
+              "device");
+  EXPECT_EQ(json["device"]["kind"], "cpu");
+  for (const char* rate : {"read_GBps", "copy_GBps", "triad_GBps", "peak_GFLOPs"}) {
+    EXPECT_GT(json["device"][rate].get<double>(), 0) << rate;
+  }
+  expect_baseline(json["baselines"]["add"]);
+  expect_baseline(json["baselines"]["matmul"]);
+  ASSERT_FALSE(json["baselines"]["sweep"].empty());
+  for (const Json& row : json["baselines"]["sweep"]) expect_baseline(row);
+  EXPECT_FALSE(json.contains("incomplete"));
+
+  std::set<std::string> formats;
+  for (const auto& [phase, tokens] : {std::pair{"decode", 64}, std::pair{"prefill", 8}}) {
+    ASSERT_EQ(json[phase].size(), 1U) << phase;
+    const Json& step = json[phase][0];
+    EXPECT_EQ(step["batch"], 1);
+    EXPECT_EQ(step["context"], tokens);
+    EXPECT_FALSE(step["measured"].contains("partial")) << phase;
+    double sum_us = 0;
+    for (const Json& op : step["ops"]) {
+      expect_measured_op(op, phase);
+      sum_us += op["measured_us"].get<double>();
+      if (op["format"].is_string()) formats.insert(op["format"].get<std::string>());
+    }
+    for (const char* part : {"predicted", "measured"}) {
+      expect_keys(step[part], {"ms_per_step", "tokens_per_s", "tokens_per_s_per_user"}, part);
+    }
+    const double ms = step["measured"]["ms_per_step"].get<double>();
+    EXPECT_NEAR(ms, sum_us / 1e3, 1e-9 * ms);
+    const double a_step = step["measured"]["tokens_per_s"].get<double>() * ms / 1e3;
+    EXPECT_NEAR(a_step, std::string(phase) == "decode" ? 1 : 8, 1e-9) << "prompt tokens in prefill";
+  }
+  for (const char* format : {"f32", "f16", "bf16", "q8_0", "q4_0"})
+    EXPECT_EQ(formats.count(format), 1U) << format;
+}
+
+TEST(MeasureCommand, AnOpWithoutAKernelIsNotMeasuredAndTheTotalIsPartial) {
+  const Finished done = run("measure " + kNoKernel + " --prompt 0 --format json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const Json json = Json::parse(done.out);
+  EXPECT_TRUE(json["prefill"].empty());
+  ASSERT_EQ(json["decode"].size(), 1U);
+  const Json& step = json["decode"][0];
+  ASSERT_EQ(step["ops"].size(), 2U);
+  EXPECT_FALSE(step["ops"][0].contains("not_measured"));
+  EXPECT_EQ(step["ops"][1]["name"], "other_proj");
+  EXPECT_EQ(step["ops"][1]["not_measured"], true);
+  EXPECT_FALSE(step["ops"][1].contains("measured_us"));
+  EXPECT_EQ(step["measured"]["partial"], true);
+  EXPECT_GT(step["measured"]["tokens_per_s"].get<double>(), 0);
+}
+
+TEST(MeasureCommand, AnInterruptKeepsWhatWasMeasured) {
+  const TemporaryFolder folder;
+  Process process(
+      memwall_command({"measure", kMixed, "--format", "json", "--output", folder.file("run.json")}));
+  ASSERT_TRUE(process.wait_until_it_catches(SIGINT));
+  process.send(SIGINT);
+  const Finished done = process.wait();
+  EXPECT_EQ(done.status, 130) << done.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"run.json"});
+  const Json json = Json::parse(content_of(folder.file("run.json")));
+  EXPECT_EQ(json["incomplete"], true);
+  EXPECT_EQ(json["schema"], "memwall.measure/1");
+}
+
+TEST(BaselineCommand, JsonHasBothKernelsAndTheSweep) {
+  const Finished done = run("baseline --n 64 --no-prompt --format json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const Json json = Json::parse(done.out);
+  EXPECT_EQ(json["schema"], "memwall.baseline/1");
+  expect_keys(json["device"], {"name", "kind", "read_GBps", "copy_GBps", "triad_GBps", "peak_GFLOPs"},
+              "device");
+  const Json& add = json["baselines"]["add"];
+  const Json& matmul = json["baselines"]["matmul"];
+  expect_baseline(add);
+  expect_baseline(matmul);
+  EXPECT_EQ(add["n"], 64);
+  EXPECT_EQ(add["flops"], 64 * 64);
+  EXPECT_EQ(matmul["flops"], 2 * 64 * 64 * 64);
+  EXPECT_EQ(add["bytes"], matmul["bytes"]);  // the same tensors
+  std::set<int> sizes;
+  for (const Json& row : json["baselines"]["sweep"]) {
+    expect_baseline(row);
+    sizes.insert(row["n"].get<int>());
+  }
+  EXPECT_EQ(sizes, (std::set<int>{16, 32, 64}));
+  EXPECT_GT(json["ridge"]["flop_per_byte"].get<double>(), 0);
+  EXPECT_FALSE(json["matmul_over_add"].contains("predicted"));
+}
+
+TEST(BaselineCommand, TellsThePredictionBesideTheAnswer) {
+  const Finished done = run("baseline --n 64 --predict 10 --card h200");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("You said 10.0 times"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("ridge point 206.1 FLOP/byte"), std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace memwall

@@ -1,0 +1,165 @@
+// Every wrong input: exit status 2, one line that says what is wrong, nothing on standard output, no file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+
+namespace memwall {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kTiny = MEMWALL_TEST_DATA "/fixtures/tiny.yaml";
+const std::string kMixed = MEMWALL_TEST_DATA "/fixtures/mixed.yaml";
+const std::string kHuge = MEMWALL_TEST_DATA "/fixtures/huge.yaml";
+
+struct Refusal {
+  const char* name;
+  std::vector<std::string> arguments;
+  std::vector<std::string> says;  // parts of the message
+};
+
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
+
+class Refused : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(Refused, WithOneLineAndStatus2) {
+  const Finished done = run(GetParam().arguments);
+  expect_refused(done, GetParam().name);
+  for (const std::string& part : GetParam().says) EXPECT_THAT(done.err, HasSubstr(part));
+}
+
+std::vector<std::string> estimate(const std::string& option, const std::string& value) {
+  return {"estimate", "llama-3.1-8b", "--card", "h200", option, value};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Arguments, Refused,
+    ::testing::Values(Refusal{"no_command", {}, {"--help"}},
+                      Refusal{"unknown_command", {"estimat"}, {"'estimat'", "did you mean estimate"}},
+                      Refusal{"unknown_option", {"models", "--frob"}, {"--frob"}},
+                      Refusal{"extra_argument", {"models", "extra"}, {"extra"}},
+                      Refusal{"no_model", {"estimate", "--card", "h200"}, {"MODEL"}},
+                      Refusal{"no_card", {"estimate", "llama-3.1-8b"}, {"--card"}},
+                      Refusal{
+                          "unknown_format", {"models", "--format", "xml"}, {"'xml'", "table, json, csv, md"}},
+                      Refusal{"format_in_capitals", {"models", "--format", "JSON"}, {"'JSON'"}},
+                      Refusal{"option_without_value", {"models", "--format"}, {"--format"}}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Numbers, Refused,
+    ::testing::Values(
+        Refusal{"batch_0", estimate("--batch", "0"), {"--batch", "0 is out of range", "1 to 1000000"}},
+        Refusal{"batch_negative", estimate("--batch", "-1"), {"--batch", "-1"}},
+        Refusal{"batch_empty_item", estimate("--batch", "1,,2"), {"--batch"}},
+        Refusal{"batch_trailing_comma", estimate("--batch", "1,"), {"--batch"}},
+        Refusal{"batch_empty", estimate("--batch", ""), {"--batch"}},
+        Refusal{"batch_beyond_64_bits", estimate("--batch", "100000000000000000000"), {"--batch"}},
+        Refusal{"batch_fraction", estimate("--batch", "1.5"), {"--batch", "1.5"}},
+        Refusal{"batch_exponent", estimate("--batch", "1e3"), {"--batch", "1e3"}},
+        Refusal{"batch_leading_zero", estimate("--batch", "01"), {"--batch", "01"}},
+        Refusal{"batch_blank", estimate("--batch", "1, 2"), {"--batch"}},
+        Refusal{"batch_word", estimate("--batch", "one"), {"--batch", "one"}},
+        Refusal{"batch_twice",
+                {"estimate", "llama-3.1-8b", "--card", "h200", "--batch", "1", "--batch", "2"},
+                {"--batch"}},
+        Refusal{"context_0", estimate("--context", "0"), {"--context"}},
+        Refusal{"context_too_long", estimate("--context", "1000000001"), {"--context"}},
+        Refusal{"prompt_0", estimate("--prompt", "0"), {"--prompt"}},
+        Refusal{"prompt_negative", estimate("--prompt", "-5"), {"--prompt"}},
+        Refusal{"cache_beyond_64_bits",
+                {"estimate", kHuge, "--card", "h200", "--context", "1000000000"},
+                {"2^63 - 1"}},
+        Refusal{
+            "inspected_cache_beyond_64_bits", {"inspect", kHuge, "--context", "1000000000"}, {"2^63 - 1"}}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Names, Refused,
+    ::testing::Values(
+        Refusal{"missing_file", {"inspect", "/nowhere/model.yaml"}, {"/nowhere/model.yaml", "No such file"}},
+        Refusal{"missing_card_file",
+                {"estimate", kTiny, "--card", "./none.yaml"},
+                {"./none.yaml", "No such file"}},
+        // Three suggestions, the nearest first.
+        Refusal{"unknown_model",
+                {"inspect", "lama-3.1-8b"},
+                {"'lama-3.1-8b'", "did you mean llama-3.1-8b, ", " or ", "memwall models"}},
+        Refusal{"unknown_card",
+                {"estimate", kTiny, "--card", "h2000"},
+                {"'h2000'", "did you mean h200, ", " or ", "memwall cards"}},
+        Refusal{"one_unknown_card_of_two", {"estimate", kTiny, "--card", "h200,nope"}, {"'nope'"}},
+        Refusal{"empty_card", {"estimate", kTiny, "--card", "h200,,a100"}, {"--card", "empty"}},
+        Refusal{"trailing_comma_of_cards", {"estimate", kTiny, "--card", "h200,"}, {"--card", "empty"}},
+        Refusal{"unknown_weights",
+                estimate("--weights", "q4"),
+                {"--weights", "'q4'", "did you mean q4_", " or "}},
+        Refusal{"weights_in_capitals", estimate("--weights", "Q4_0"), {"--weights", "'Q4_0'", "q4_0"}},
+        Refusal{"empty_weights", estimate("--weights", "q4_0,"), {"--weights", "empty"}},
+        Refusal{"unknown_head_weights", estimate("--head-weights", "nope"), {"--head-weights", "'nope'"}},
+        Refusal{
+            "unknown_kv", estimate("--kv", "q8_0"), {"--kv", "'q8_0'", "f32, f16, bf16, f8_e4m3 or int8"}},
+        Refusal{"inspect_of_two_formats", {"inspect", kTiny, "--weights", "f16,q4_0"}, {"one weight"}},
+        Refusal{"line_break_in_a_name", {"inspect", "a\nb\033[31m"}, {"a?b"}}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Measuring, Refused,
+    ::testing::Values(
+        Refusal{
+            "measure_in_too_little_memory", {"measure", kMixed, "--memory", "1MiB"}, {"--memory", "too few"}},
+        Refusal{"measure_in_more_than_there_is", {"measure", kMixed, "--memory", "1000TiB"}, {"--memory"}},
+        Refusal{"measure_in_no_memory", {"measure", kMixed, "--memory", "1XB"}, {"--memory", "1XB"}},
+        Refusal{"measure_two_formats", {"measure", kMixed, "--weights", "f16,q8_0"}, {"one weight"}},
+        Refusal{"measure_nowhere", {"measure", kMixed, "--device", "abacus"}, {"abacus"}},
+        Refusal{"measure_batch_0", {"measure", kMixed, "--batch", "0"}, {"--batch"}},
+        Refusal{"measure_prompt_negative", {"measure", kMixed, "--prompt", "-1"}, {"--prompt"}},
+        Refusal{"measure_into_no_folder", {"measure", kMixed, "-o", "/nowhere/x"}, {"/nowhere/x"}},
+        Refusal{"bandwidth_without_peak", {"baseline", "--peak-bw", "100"}, {"--peak-bw", "--peak-tflops"}},
+        Refusal{
+            "peak_without_bandwidth", {"baseline", "--peak-tflops", "100"}, {"--peak-bw", "--peak-tflops"}},
+        Refusal{"peaks_and_card",
+                {"baseline", "--peak-bw", "1", "--peak-tflops", "1", "--card", "h200"},
+                {"--card"}},
+        Refusal{"baseline_n_0", {"baseline", "--n", "0"}, {"--n"}},
+        Refusal{"baseline_predict_0", {"baseline", "--n", "64", "--predict", "0"}, {"--predict"}},
+        Refusal{"baseline_unknown_card", {"baseline", "--card", "h2000"}, {"h2000"}}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST(RefusedOutput, LeavesNothingBehind) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("file")) << "x";
+  for (const std::string& path : {folder.file("none/result"), folder.file("file/result"), folder.file(".")}) {
+    expect_refused(run("models --output " + path), path);
+    expect_refused(run("estimate " + kTiny + " --card h200 --output " + path), path);
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"file"}) << path;
+  }
+}
+
+TEST(RefusedOutput, AWrongInputMakesNoFile) {
+  const TemporaryFolder folder;
+  expect_refused(run("estimate nothing-like-it --card h200 --output " + folder.file("result")), "model");
+  expect_refused(run("estimate " + kTiny + " --card nope --output " + folder.file("result")), "card");
+  expect_refused(run("measure " + kMixed + " --memory 1MiB --output " + folder.file("result")), "memory");
+  expect_refused(
+      run("estimate " + kHuge + " --card h200 --context 1000000000 --output " + folder.file("result")),
+      "huge");
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(RefusedModel, NamesFileLineAndColumn) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("bad.yaml")) << "name: bad\nlayers:\n  - atention: {heads: 4, head_dim: 16}\n";
+  const Finished done = run("inspect " + folder.file("bad.yaml"));
+  expect_refused(done, "bad.yaml");
+  EXPECT_THAT(done.err, HasSubstr(folder.file("bad.yaml") + ":3:5: "));
+  EXPECT_THAT(done.err, HasSubstr("attention"));
+}
+
+}  // namespace
+}  // namespace memwall
