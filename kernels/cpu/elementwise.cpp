@@ -120,8 +120,8 @@ void top_k_softmax(const float* logits, std::int64_t experts, std::int64_t k, st
   }
 }
 
-void combine(const float* x, const float* shares, std::int64_t inputs, std::int64_t width, float* y, std::int64_t first,
-             std::int64_t last) {
+void combine(const float* x, const float* shares, std::int64_t inputs, std::int64_t width, float* y,
+             std::int64_t first, std::int64_t last) {
   for (std::int64_t row = first; row < last; ++row) {
     float* out = y + row * width;
     for (std::int64_t i = 0; i < inputs; ++i) {

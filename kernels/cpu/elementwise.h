@@ -46,7 +46,7 @@ void top_k_softmax(const float* logits, std::int64_t experts, std::int64_t k, st
 
 // y[r] = the sum over i of shares[i] * x[r * inputs + i]: a token's expert outputs, weighted. x has rows of
 // `width`, `inputs` of them a row of y.
-void combine(const float* x, const float* shares, std::int64_t inputs, std::int64_t width, float* y, std::int64_t first,
-             std::int64_t last);
+void combine(const float* x, const float* shares, std::int64_t inputs, std::int64_t width, float* y,
+             std::int64_t first, std::int64_t last);
 
 }  // namespace memwall::cpu

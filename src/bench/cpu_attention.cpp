@@ -23,8 +23,8 @@ Format format_of(KvFormat kv) {
 
 class AttentionOperands final : public Operands {
  public:
-  AttentionOperands(const AttentionWork& work, const Workload& workload, CpuContext& context, std::int64_t copies,
-                    std::uint64_t seed)
+  AttentionOperands(const AttentionWork& work, const Workload& workload, CpuContext& context,
+                    std::int64_t copies, std::uint64_t seed)
       : work_(work),
         workload_(workload),
         context_(context),
@@ -47,7 +47,8 @@ class AttentionOperands final : public Operands {
     const cpu::Attention shape = bind(0);
     const std::int64_t scratch =
         decode() ? cpu::attention_scratch_floats(shape) : cpu::prefill_scratch_floats(shape);
-    scratch_.assign(static_cast<std::size_t>(context.pool.size()), std::vector<float>(static_cast<std::size_t>(scratch)));
+    scratch_.assign(static_cast<std::size_t>(context.pool.size()),
+                    std::vector<float>(static_cast<std::size_t>(scratch)));
   }
 
   void launch(std::size_t, std::int64_t turn) override {
@@ -147,7 +148,8 @@ class AttentionOperands final : public Operands {
     }
     for (std::size_t i = 0; i < y.size(); ++i) {
       // A score's error moves its weight by as much, relatively; the sum over tokens adds its own.
-      const double tolerance = 2 * score_error * magnitude[i] / sum + dot_tolerance(newest - oldest + 1, magnitude[i] / sum);
+      const double tolerance =
+          2 * score_error * magnitude[i] / sum + dot_tolerance(newest - oldest + 1, magnitude[i] / sum);
       const float value = y_[static_cast<std::size_t>((row * work_.heads + head) * work_.d_v) + i];
       comparison.add(static_cast<double>(value), y[i] / sum, tolerance);
     }
@@ -169,8 +171,8 @@ class AttentionOperands final : public Operands {
 
 }  // namespace
 
-std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload, CpuContext& context,
-                                          std::int64_t copies, std::uint64_t seed) {
+std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload,
+                                          CpuContext& context, std::int64_t copies, std::uint64_t seed) {
   return std::make_unique<AttentionOperands>(work, workload, context, copies, seed);
 }
 

@@ -38,7 +38,8 @@ void set_block_scales(std::byte* rows, std::int64_t bytes, std::int64_t block_by
 }
 
 // Random bits over `bytes` bytes; the tail that fills no word takes a part of one.
-void fill_bytes(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::uint64_t first_word, FloatMask mask) {
+void fill_bytes(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::uint64_t first_word,
+                FloatMask mask) {
   constexpr std::int64_t kChunk = 512;
   std::uint64_t words[kChunk];
   for (std::int64_t at = 0; at < bytes; at += kChunk * 8) {
@@ -51,8 +52,8 @@ void fill_bytes(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::ui
 
 }  // namespace
 
-void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in, std::byte* buffer,
-                         std::uint64_t seed) {
+void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in,
+                         std::byte* buffer, std::uint64_t seed) {
   const std::int64_t row_bytes = storage_bytes(format, 1, in);
   const bool plain = is_plain_float(format);
   const FloatMask mask = plain ? mask_of(format.kind) : FloatMask{~std::uint64_t{0}, 0};
@@ -87,16 +88,20 @@ std::vector<std::int64_t> sample_indices(std::int64_t count, std::int64_t most) 
 
 double dot_tolerance(std::int64_t terms, double sum_of_magnitudes) {
   constexpr double kHalfUlp = 1.0 / (1 << 24);
-  return 4 * std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 16))) * kHalfUlp * sum_of_magnitudes + 1e-30;
+  return 4 * std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 16))) * kHalfUlp *
+             sum_of_magnitudes +
+         1e-30;
 }
 
-ReferenceDot reference_dot(Format format, const std::byte* row, std::int64_t in, const float* x, double bias) {
+ReferenceDot reference_dot(Format format, const std::byte* row, std::int64_t in, const float* x,
+                           double bias) {
   std::vector<float> weights(static_cast<std::size_t>(in));
   cpu::unpack_row(format, row, in, weights.data());
   double sum = bias;
   double magnitudes = std::abs(bias);
   for (std::int64_t k = 0; k < in; ++k) {
-    const double product = static_cast<double>(weights[static_cast<std::size_t>(k)]) * static_cast<double>(x[k]);
+    const double product =
+        static_cast<double>(weights[static_cast<std::size_t>(k)]) * static_cast<double>(x[k]);
     sum += product;
     magnitudes += std::abs(product);
   }

@@ -14,8 +14,8 @@ namespace memwall {
 // Fills `rows` packed rows of `in` weights from `buffer` on with random values of magnitude 1/8 to 2
 // (quantised formats: random codes under such scales). Never zeros, never NaN or infinite. Each worker
 // fills the rows it will read.
-void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in, std::byte* buffer,
-                         std::uint64_t seed);
+void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in,
+                         std::byte* buffer, std::uint64_t seed);
 
 // Uniform in [-1, 1).
 std::vector<float> random_floats(std::size_t count, std::uint64_t seed);

@@ -16,14 +16,17 @@ constexpr std::int64_t kLeastParallelElements = 32768;
 
 class ElementwiseOperands final : public Operands {
  public:
-  ElementwiseOperands(const ElementwiseWork& work, std::int64_t tokens, CpuContext& context, std::uint64_t seed)
+  ElementwiseOperands(const ElementwiseWork& work, std::int64_t tokens, CpuContext& context,
+                      std::uint64_t seed)
       : work_(work),
         context_(context),
         rows_(tokens * work.rows_per_token),
-        a_(random_floats(elements() * static_cast<std::size_t>(work.function == ElementwiseFunction::combine ? work.inputs : 1),
+        a_(random_floats(elements() * static_cast<std::size_t>(
+                                          work.function == ElementwiseFunction::combine ? work.inputs : 1),
                          seed)),
-        b_(work.inputs == 2 && work.function != ElementwiseFunction::combine ? random_floats(elements(), seed + 1)
-                                                                             : std::vector<float>()),
+        b_(work.inputs == 2 && work.function != ElementwiseFunction::combine
+               ? random_floats(elements(), seed + 1)
+               : std::vector<float>()),
         y_(elements()),
         weight_(random_bf16(static_cast<std::size_t>(work.width), seed + 2)),
         bias_(work.weights > work.width ? random_bf16(static_cast<std::size_t>(work.width), seed + 3)
@@ -86,8 +89,8 @@ class ElementwiseOperands final : public Operands {
       case ElementwiseFunction::rotary:
         return cpu::rotary(a_.data(), cosines_.data(), sines_.data(), 1, work_.width, first, last);
       case ElementwiseFunction::activate:
-        return cpu::activate(activation(), a_.data(), b_.empty() ? nullptr : b_.data(), work_.width, y_.data(), first,
-                             last);
+        return cpu::activate(activation(), a_.data(), b_.empty() ? nullptr : b_.data(), work_.width,
+                             y_.data(), first, last);
       case ElementwiseFunction::add:
         return cpu::add_f32(a_.data(), b_.data(), y_.data(), first * work_.width, last * work_.width);
       case ElementwiseFunction::combine:
@@ -112,7 +115,8 @@ class ElementwiseOperands final : public Operands {
       case ElementwiseFunction::layer_norm: {
         for (std::int64_t c = 0; c < work_.width; ++c) sum += at(a, row, c);
         const double mean = sum / static_cast<double>(work_.width);
-        for (std::int64_t c = 0; c < work_.width; ++c) squares += (at(a, row, c) - mean) * (at(a, row, c) - mean);
+        for (std::int64_t c = 0; c < work_.width; ++c)
+          squares += (at(a, row, c) - mean) * (at(a, row, c) - mean);
         const double deviation = std::sqrt(squares / static_cast<double>(work_.width) + 1e-5);
         return (x - mean) / deviation * bf16(weight_) + (bias_.empty() ? 0 : bf16(bias_));
       }
@@ -174,8 +178,8 @@ class EmbeddingOperands final : public Operands {
   }
 
   void launch(std::size_t, std::int64_t turn) override {
-    cpu::gather_rows(work_.format, table_.data(), ids_.data() + (turn % kTurns) * tokens_, work_.width, y_.data(), 0,
-                     tokens_);
+    cpu::gather_rows(work_.format, table_.data(), ids_.data() + (turn % kTurns) * tokens_, work_.width,
+                     y_.data(), 0, tokens_);
   }
   double cold_bytes(std::int64_t) const override { return 0; }
   double flops(std::int64_t) const override { return 0; }
@@ -187,8 +191,8 @@ class EmbeddingOperands final : public Operands {
     std::vector<float> row(static_cast<std::size_t>(work_.width));
     for (const std::int64_t token : sample_indices(tokens_, 4)) {
       const std::int64_t id = ids_[static_cast<std::size_t>(token)];
-      cpu::unpack_row(work_.format, table_.data() + id * storage_bytes(work_.format, 1, work_.width), work_.width,
-                      row.data());
+      cpu::unpack_row(work_.format, table_.data() + id * storage_bytes(work_.format, 1, work_.width),
+                      work_.width, row.data());
       for (std::size_t i = 0; i < row.size(); ++i) {
         comparison.add(static_cast<double>(y_[static_cast<std::size_t>(token * work_.width) + i]),
                        static_cast<double>(row[i]), 1e-30);
@@ -209,8 +213,8 @@ class EmbeddingOperands final : public Operands {
 
 }  // namespace
 
-std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens, CpuContext& context,
-                                            std::uint64_t seed) {
+std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens,
+                                            CpuContext& context, std::uint64_t seed) {
   return std::make_unique<ElementwiseOperands>(work, tokens, context, seed);
 }
 

@@ -58,10 +58,12 @@ class Weights {
     cpu::linear_blas(op, first, last, panel.data());
   }
 
-  void compare(Comparison& comparison, std::int64_t copy, const float* x, const float* y, std::int64_t out) const {
+  void compare(Comparison& comparison, std::int64_t copy, const float* x, const float* y,
+               std::int64_t out) const {
     const std::int64_t row_bytes = storage_bytes(work_.format, 1, work_.in);
     const double bias = work_.bias ? static_cast<double>(bias_[static_cast<std::size_t>(out)]) : 0;
-    const ReferenceDot reference = reference_dot(work_.format, matrix(copy) + out * row_bytes, work_.in, x, bias);
+    const ReferenceDot reference =
+        reference_dot(work_.format, matrix(copy) + out * row_bytes, work_.in, x, bias);
     comparison.add(static_cast<double>(y[out]), reference.value, reference.tolerance);
   }
 
@@ -147,8 +149,8 @@ class RouterOperands final : public LinearOperands {
   void launch(std::size_t variant, std::int64_t turn) override {
     LinearOperands::launch(variant, turn);
     context().pool.split(rows(), 1, [&](int, std::int64_t first, std::int64_t last) {
-      cpu::top_k_softmax(outputs().data(), work_.linear.out, work_.per_token, chosen_.data(), shares_.data(), first,
-                         last);
+      cpu::top_k_softmax(outputs().data(), work_.linear.out, work_.per_token, chosen_.data(), shares_.data(),
+                         first, last);
     });
   }
 
@@ -163,7 +165,8 @@ struct Routing {
   std::vector<std::vector<std::int64_t>> tokens_of;  // one entry a distinct expert
 };
 
-Routing draw_routing(std::int64_t tokens, std::int64_t experts, std::int64_t per_token, std::mt19937_64& random) {
+Routing draw_routing(std::int64_t tokens, std::int64_t experts, std::int64_t per_token,
+                     std::mt19937_64& random) {
   std::vector<std::vector<std::int64_t>> by_expert(static_cast<std::size_t>(experts));
   std::vector<std::int64_t> all(static_cast<std::size_t>(experts));
   for (std::int64_t token = 0; token < tokens; ++token) {
@@ -196,7 +199,8 @@ class ExpertOperands final : public Operands {
         y_(static_cast<std::size_t>(tokens * work.per_token * work.each.out)) {
     constexpr int kDraws = 32;
     std::mt19937_64 random(seed);
-    for (int i = 0; i < kDraws; ++i) draws_.push_back(draw_routing(tokens, work.total, work.per_token, random));
+    for (int i = 0; i < kDraws; ++i)
+      draws_.push_back(draw_routing(tokens, work.total, work.per_token, random));
   }
 
   void launch(std::size_t variant, std::int64_t turn) override {
@@ -211,16 +215,17 @@ class ExpertOperands final : public Operands {
     }
     const std::int64_t average = std::max<std::int64_t>(1, tokens_ * work_.per_token / work_.total);
     const bool blas = is_blas(work_.each, average, variant);
-    weights_.context().pool.split(work_.each.out, kGrain, [&](int worker, std::int64_t first, std::int64_t last) {
-      std::int64_t done = 0;
-      for (std::size_t i = 0; i < routing.tokens_of.size(); ++i) {
-        const auto rows = static_cast<std::int64_t>(routing.tokens_of[i].size());
-        weights_.run(weights_.bind(matrix_of(turn, i), gathered_.data() + done * in, rows,
-                                   y_.data() + done * work_.each.out),
-                     blas, worker, first, last);
-        done += rows;
-      }
-    });
+    weights_.context().pool.split(
+        work_.each.out, kGrain, [&](int worker, std::int64_t first, std::int64_t last) {
+          std::int64_t done = 0;
+          for (std::size_t i = 0; i < routing.tokens_of.size(); ++i) {
+            const auto rows = static_cast<std::int64_t>(routing.tokens_of[i].size());
+            weights_.run(weights_.bind(matrix_of(turn, i), gathered_.data() + done * in, rows,
+                                       y_.data() + done * work_.each.out),
+                         blas, worker, first, last);
+            done += rows;
+          }
+        });
   }
 
   double cold_bytes(std::int64_t turn) const override {

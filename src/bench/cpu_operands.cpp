@@ -39,7 +39,9 @@ std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows) 
 struct VariantsOf {
   const Workload& workload;
 
-  std::vector<Variant> operator()(const LinearWork& w) const { return linear_variants(w, linear_rows(w, workload)); }
+  std::vector<Variant> operator()(const LinearWork& w) const {
+    return linear_variants(w, linear_rows(w, workload));
+  }
   std::vector<Variant> operator()(const RouterWork& w) const {
     return linear_variants(w.linear, linear_rows(w.linear, workload));
   }
@@ -64,7 +66,9 @@ struct FootprintOf {
   int workers;
 
   Footprint operator()(const LinearWork& w) const { return linear(w, linear_rows(w, workload)); }
-  Footprint operator()(const RouterWork& w) const { return linear(w.linear, linear_rows(w.linear, workload)); }
+  Footprint operator()(const RouterWork& w) const {
+    return linear(w.linear, linear_rows(w.linear, workload));
+  }
 
   Footprint operator()(const ExpertWork& w) const {
     const std::int64_t rows = checked_mul(workload.rows(), w.per_token);
@@ -78,12 +82,12 @@ struct FootprintOf {
     const std::int64_t cached = checked_mul(workload.batch, workload.context);
     const std::int64_t rows = workload.rows();
     const std::int64_t scratch = workload.phase == Phase::decode ? cpu::attention_scratch_floats(shape)
-                                                                  : cpu::prefill_scratch_floats(shape);
+                                                                 : cpu::prefill_scratch_floats(shape);
     Footprint footprint;
-    footprint.copy_bytes = checked_mul(
-        cached, w.kv_heads * (kv_vector_bytes(w.kv, w.d_k) + kv_vector_bytes(w.kv, w.d_v)));
-    footprint.fixed_bytes =
-        checked_mul(checked_mul(rows, w.heads * (w.d_k + w.d_v)), kFloat) + checked_mul(scratch * workers, kFloat);
+    footprint.copy_bytes =
+        checked_mul(cached, w.kv_heads * (kv_vector_bytes(w.kv, w.d_k) + kv_vector_bytes(w.kv, w.d_v)));
+    footprint.fixed_bytes = checked_mul(checked_mul(rows, w.heads * (w.d_k + w.d_v)), kFloat) +
+                            checked_mul(scratch * workers, kFloat);
     return footprint;
   }
 
@@ -109,12 +113,17 @@ struct FootprintOf {
 };
 
 struct TaskVariants {
-  std::vector<Variant> operator()(const OpTask& t) const { return std::visit(VariantsOf{t.workload}, t.work); }
+  std::vector<Variant> operator()(const OpTask& t) const {
+    return std::visit(VariantsOf{t.workload}, t.work);
+  }
   std::vector<Variant> operator()(const StreamTask& t) const {
-    if (t.pattern == StreamPattern::read) return {{"1 stream", 0}, {"2 streams", 0}, {"4 streams", 0}, {"8 streams", 0}};
+    if (t.pattern == StreamPattern::read)
+      return {{"1 stream", 0}, {"2 streams", 0}, {"4 streams", 0}, {"8 streams", 0}};
     return {{"plain", 0}};
   }
-  std::vector<Variant> operator()(const AddTask& t) const { return is_supported(t.format) ? plain() : none(); }
+  std::vector<Variant> operator()(const AddTask& t) const {
+    return is_supported(t.format) ? plain() : none();
+  }
   std::vector<Variant> operator()(const MatmulTask& t) const {
     if (!is_supported(t.format)) return none();
     return {{"blas", 0}};
@@ -131,10 +140,14 @@ struct TaskFootprint {
 
   Footprint operator()(const OpTask& t) const { return std::visit(FootprintOf{t.workload, workers}, t.work); }
   Footprint operator()(const StreamTask& t) const {
-    const std::int64_t arrays = t.pattern == StreamPattern::read ? 1 : t.pattern == StreamPattern::copy ? 2 : 3;
+    const std::int64_t arrays = t.pattern == StreamPattern::read   ? 1
+                                : t.pattern == StreamPattern::copy ? 2
+                                                                   : 3;
     return {.copy_bytes = checked_mul(t.bytes, arrays)};
   }
-  Footprint operator()(const AddTask& t) const { return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n)}; }
+  Footprint operator()(const AddTask& t) const {
+    return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n)};
+  }
   Footprint operator()(const MatmulTask& t) const {
     // f16 operands are widened to f32 first: b whole, a and c by panels of rows.
     const std::int64_t widened = t.format.kind == FormatKind::f32 ? 0 : 3 * t.n * t.n * kFloat;
@@ -176,9 +189,13 @@ struct PlaceTask {
   std::unique_ptr<Operands> operator()(const OpTask& t) const {
     return std::visit(PlaceWork{t.workload, context, copies, seed}, t.work);
   }
-  std::unique_ptr<Operands> operator()(const StreamTask& t) const { return place_stream(t, context, copies, seed); }
+  std::unique_ptr<Operands> operator()(const StreamTask& t) const {
+    return place_stream(t, context, copies, seed);
+  }
   std::unique_ptr<Operands> operator()(const AddTask& t) const { return place_add(t, context, copies, seed); }
-  std::unique_ptr<Operands> operator()(const MatmulTask& t) const { return place_matmul(t, context, copies, seed); }
+  std::unique_ptr<Operands> operator()(const MatmulTask& t) const {
+    return place_matmul(t, context, copies, seed);
+  }
 };
 
 }  // namespace
@@ -200,7 +217,8 @@ std::vector<Variant> cpu_variants(const Task& task) { return std::visit(TaskVari
 
 Footprint cpu_footprint(const Task& task, int workers) { return std::visit(TaskFootprint{workers}, task); }
 
-std::unique_ptr<Operands> cpu_place(const Task& task, CpuContext& context, std::int64_t copies, std::uint64_t seed) {
+std::unique_ptr<Operands> cpu_place(const Task& task, CpuContext& context, std::int64_t copies,
+                                    std::uint64_t seed) {
   return std::visit(PlaceTask{context, copies, seed}, task);
 }
 

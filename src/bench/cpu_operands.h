@@ -20,7 +20,8 @@ struct CpuContext {
 
 std::vector<Variant> cpu_variants(const Task& task);
 Footprint cpu_footprint(const Task& task, int workers);
-std::unique_ptr<Operands> cpu_place(const Task& task, CpuContext& context, std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> cpu_place(const Task& task, CpuContext& context, std::int64_t copies,
+                                    std::uint64_t seed);
 
 // The placers, one a kind of work; each in its own file.
 std::unique_ptr<Operands> place_linear(const LinearWork& work, std::int64_t rows, CpuContext& context,
@@ -29,15 +30,16 @@ std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tok
                                         std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_router(const RouterWork& work, std::int64_t rows, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed);
-std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload, CpuContext& context,
-                                          std::int64_t copies, std::uint64_t seed);
-std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens, CpuContext& context,
-                                            std::uint64_t seed);
+std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload,
+                                          CpuContext& context, std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens,
+                                            CpuContext& context, std::uint64_t seed);
 std::unique_ptr<Operands> place_embedding(const EmbeddingWork& work, std::int64_t tokens, CpuContext& context,
                                           std::uint64_t seed);
 std::unique_ptr<Operands> place_stream(const StreamTask& task, CpuContext& context, std::int64_t copies,
                                        std::uint64_t seed);
-std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, std::int64_t copies,
+                                    std::uint64_t seed);
 std::unique_ptr<Operands> place_matmul(const MatmulTask& task, CpuContext& context, std::int64_t copies,
                                        std::uint64_t seed);
 

@@ -50,7 +50,9 @@ class StreamOperands final : public Operands {
     });
   }
 
-  double cold_bytes(std::int64_t) const override { return static_cast<double>(arrays(pattern_) * elements_ * 4); }
+  double cold_bytes(std::int64_t) const override {
+    return static_cast<double>(arrays(pattern_) * elements_ * 4);
+  }
   double flops(std::int64_t) const override {
     return pattern_ == StreamPattern::triad ? 2.0 * static_cast<double>(elements_) : 0;
   }
@@ -73,8 +75,10 @@ class StreamOperands final : public Operands {
     for (const std::int64_t i : sample_indices(elements_, 1000)) {
       const double a = static_cast<double>(array(0, 0)[i]);
       const bool triad = pattern_ == StreamPattern::triad;
-      const double expected = triad ? a + static_cast<double>(kScale) * static_cast<double>(array(0, 1)[i]) : a;
-      comparison.add(static_cast<double>(array(0, triad ? 2 : 1)[i]), expected, 1e-6 * (1 + std::abs(expected)));
+      const double expected =
+          triad ? a + static_cast<double>(kScale) * static_cast<double>(array(0, 1)[i]) : a;
+      comparison.add(static_cast<double>(array(0, triad ? 2 : 1)[i]), expected,
+                     1e-6 * (1 + std::abs(expected)));
     }
     return comparison.result();
   }
@@ -107,7 +111,8 @@ class SquareTensors {
         bytes_(storage_bytes(format, n, n)),
         buffer_(static_cast<std::size_t>(copies * 3 * bytes_)) {
     for (std::int64_t i = 0; i < copies * 3; ++i) {
-      fill_random_weights(context.pool, format, n, n, buffer_.data() + i * bytes_, seed + static_cast<std::uint64_t>(i));
+      fill_random_weights(context.pool, format, n, n, buffer_.data() + i * bytes_,
+                          seed + static_cast<std::uint64_t>(i));
     }
     context.huge_share = buffer_.huge_share();
   }
@@ -144,8 +149,8 @@ class AddOperands final : public Operands {
     const std::int64_t elements = tensors_.n() * tensors_.n();
     const auto part = [&](int, std::int64_t first, std::int64_t last) {
       if (tensors_.is_f32()) {
-        cpu::add_f32(tensors_.tensor<float>(turn, 0), tensors_.tensor<float>(turn, 1), tensors_.tensor<float>(turn, 2),
-                     first, last);
+        cpu::add_f32(tensors_.tensor<float>(turn, 0), tensors_.tensor<float>(turn, 1),
+                     tensors_.tensor<float>(turn, 2), first, last);
       } else {
         cpu::add_f16(tensors_.tensor<std::uint16_t>(turn, 0), tensors_.tensor<std::uint16_t>(turn, 1),
                      tensors_.tensor<std::uint16_t>(turn, 2), first, last);
@@ -181,7 +186,8 @@ class MatmulOperands final : public Operands {
   MatmulOperands(const MatmulTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed)
       : context_(context), tensors_(task.n, task.format, context, copies, seed) {
     if (!tensors_.is_f32()) {
-      for (std::vector<float>* wide : {&a_, &b_, &c_}) wide->resize(static_cast<std::size_t>(task.n * task.n));
+      for (std::vector<float>* wide : {&a_, &b_, &c_})
+        wide->resize(static_cast<std::size_t>(task.n * task.n));
     }
   }
 
@@ -195,7 +201,8 @@ class MatmulOperands final : public Operands {
     }
     const Format f16{FormatKind::f16, 0, false};
     rows([&](int, std::int64_t first, std::int64_t last) {
-      cpu::widen_row(f16, tensors_.tensor<std::uint16_t>(turn, 1) + first * n, (last - first) * n, b_.data() + first * n);
+      cpu::widen_row(f16, tensors_.tensor<std::uint16_t>(turn, 1) + first * n, (last - first) * n,
+                     b_.data() + first * n);
     });
     rows([&](int, std::int64_t first, std::int64_t last) {
       const std::int64_t count = (last - first) * n;
@@ -249,7 +256,8 @@ std::unique_ptr<Operands> place_stream(const StreamTask& task, CpuContext& conte
   return std::make_unique<StreamOperands>(task, context, copies, seed);
 }
 
-std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed) {
+std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, std::int64_t copies,
+                                    std::uint64_t seed) {
   return std::make_unique<AddOperands>(task, context, copies, seed);
 }
 

@@ -49,13 +49,13 @@ struct Footprint {
   std::int64_t copy_bytes = 0;   // of what must be cold: weights, cache, streamed arrays
   std::int64_t fixed_bytes = 0;  // activations and the largest workspace
   std::int64_t least_copies = 1;
-  bool cold = true;              // false: an op on activations, which stay hot
+  bool cold = true;  // false: an op on activations, which stay hot
 };
 
 // A kernel's outputs against a float64 reference.
 struct Check {
-  std::int64_t outputs = 0;  // how many were compared
-  double worst = 0;          // the largest error over its tolerance
+  std::int64_t outputs = 0;                                  // how many were compared
+  double worst = 0;                                          // the largest error over its tolerance
   bool passed() const { return outputs > 0 && worst <= 1; }  // false for NaN too
 };
 

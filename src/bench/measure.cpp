@@ -64,7 +64,8 @@ double Baseline::flops() const {
 }
 
 bool MeasuredStep::partial() const {
-  return std::any_of(ops.begin(), ops.end(), [](const MeasuredOp& op) { return !op.measurement.has_value(); });
+  return std::any_of(ops.begin(), ops.end(),
+                     [](const MeasuredOp& op) { return !op.measurement.has_value(); });
 }
 
 double MeasuredStep::measured_seconds() const {
@@ -111,14 +112,15 @@ void Session::require(const Task& task, const std::string& name) const {
   const Footprint footprint = device_.footprint(task);
   std::int64_t needed = 0;
   try {
-    needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)), ReadCeiling::bytes(figures_.info));
+    needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)),
+                         ReadCeiling::bytes(figures_.info));
   } catch (const std::overflow_error&) {
     throw InputError(fmt::format("{} needs more memory than can be counted", name));
   }
   if (needed <= memory_bytes_) return;
-  throw InputError(fmt::format("--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
-                               static_cast<double>(memory_bytes_) / (1 << 30), name,
-                               static_cast<double>(needed) / (1 << 30)));
+  throw InputError(fmt::format(
+      "--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
+      static_cast<double>(memory_bytes_) / (1 << 30), name, static_cast<double>(needed) / (1 << 30)));
 }
 
 void Session::require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const {
@@ -127,7 +129,8 @@ void Session::require_memory(const std::vector<Op>& ops, const MeasureSettings& 
       const Task task = OpTask{op.work, workload};
       if (device_.variants(task).empty()) continue;
       const char* phase = workload.phase == Phase::decode ? "decode" : "prefill";
-      require(task, fmt::format("{} ({}, batch {}, {} tokens)", op.name, phase, workload.batch, workload.context));
+      require(task,
+              fmt::format("{} ({}, batch {}, {} tokens)", op.name, phase, workload.batch, workload.context));
     }
   };
   for (const std::int64_t batch : settings.batches) {
@@ -191,8 +194,8 @@ std::string Session::cache_that_holds(double bytes) const {
   return "";
 }
 
-std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot,
-                                              double seconds) {
+std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::int64_t n, Format format,
+                                              bool hot, double seconds) {
   announce(fmt::format("{} {}×{} {}", kernel, n, n, format_name(format)));
   Baseline baseline{.kernel = kernel, .n = n, .format = format, .measurement = {}, .in_cache = {}};
   const SamplerSettings settings{.rule = limited(seconds), .hot = hot};
@@ -204,7 +207,8 @@ std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::in
 }
 
 void Session::run_baselines(const BaselineSettings& settings) {
-  const std::int64_t sizes = settings.sweep_to >= 16 ? static_cast<std::int64_t>(std::log2(settings.sweep_to / 16)) + 1 : 0;
+  const std::int64_t sizes =
+      settings.sweep_to >= 16 ? static_cast<std::int64_t>(std::log2(settings.sweep_to / 16)) + 1 : 0;
   planned_ += 2 * settings.formats.size() + 2 * static_cast<std::size_t>(sizes);
   for (const Format& format : settings.formats) {
     for (const char* kernel : {"add", "matmul"}) {
@@ -216,9 +220,10 @@ void Session::run_baselines(const BaselineSettings& settings) {
   for (std::int64_t n = 16; n <= settings.sweep_to; n *= 2) {
     for (const char* kernel : {"add", "matmul"}) {
       // The full size fits no cache that its cold measurement did not also have: one serves for both.
-      const auto pair = std::find_if(baselines_.pairs.begin(), baselines_.pairs.end(), [&](const Baseline& b) {
-        return b.kernel == kernel && b.n == n && b.format == settings.sweep_format;
-      });
+      const auto pair =
+          std::find_if(baselines_.pairs.begin(), baselines_.pairs.end(), [&](const Baseline& b) {
+            return b.kernel == kernel && b.n == n && b.format == settings.sweep_format;
+          });
       if (pair != baselines_.pairs.end() && cache_that_holds(pair->bytes()).empty()) {
         baselines_.sweep.push_back(*pair);
       } else if (auto b = run_baseline(kernel, n, settings.sweep_format, true, settings.seconds_a_size)) {
@@ -235,17 +240,21 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     const Workload own = essential(op.work, workload);
-    const auto known = std::find_if(known_.begin(), known_.end(),
-                                    [&](const Known& k) { return k.work == op.work && same(k.workload, own); });
+    const auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& k) {
+      return k.work == op.work && same(k.workload, own);
+    });
     std::optional<Measurement> measurement;
     if (known != known_.end()) {
       measurement = known->measurement;
     } else if (!interrupted()) {
-      announce(fmt::format("{} {} batch {}, {} tokens", workload.phase == Phase::decode ? "decode" : "prefill", op.name,
-                           workload.batch, workload.context));
+      announce(fmt::format("{} {} batch {}, {} tokens",
+                           workload.phase == Phase::decode ? "decode" : "prefill", op.name, workload.batch,
+                           workload.context));
       const bool elementwise = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
       SamplerSettings settings;
-      settings.rule = elementwise ? elementwise_rule() : own.phase == Phase::decode ? decode_rule() : prefill_rule();
+      settings.rule = elementwise                  ? elementwise_rule()
+                      : own.phase == Phase::decode ? decode_rule()
+                                                   : prefill_rule();
       measurement = run(OpTask{op.work, own}, own.phase == Phase::decode, settings);
       if (!interrupted() || measurement) known_.push_back({op.work, own, measurement});
     }
@@ -271,7 +280,8 @@ void Session::run_model(const std::vector<Op>& ops, const MeasureSettings& setti
     for (MeasuredStep& measured : *steps) {
       const Step step = cost_step(ops, measured.workload);
       measured.predicted = predict(step, card);
-      for (std::size_t i = 0; i < measured.ops.size(); ++i) measured.ops[i].prediction = measured.predicted.ops[i];
+      for (std::size_t i = 0; i < measured.ops.size(); ++i)
+        measured.ops[i].prediction = measured.predicted.ops[i];
     }
   }
 }

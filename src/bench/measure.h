@@ -21,7 +21,7 @@ using ProgressCallback = std::function<void(const std::string& what, std::size_t
 struct DeviceFigures {
   DeviceInfo info;
   double read_GBps = 0;
-  double copy_GBps = 0;   // bytes read plus bytes written, as STREAM counts; the write-allocate is not counted
+  double copy_GBps = 0;  // bytes read plus bytes written, as STREAM counts; the write-allocate is not counted
   double triad_GBps = 0;
   // The fastest sample of this run, of any kernel: what the device can do, so that no figure of the run
   // lies above it.
@@ -76,8 +76,8 @@ struct MeasuredStep {
   Workload workload;
   Prediction predicted;
   std::vector<MeasuredOp> ops;
-  bool partial() const;            // an op was not measured
-  double measured_seconds() const; // the sum over the ops that were, each times its count
+  bool partial() const;             // an op was not measured
+  double measured_seconds() const;  // the sum over the ops that were, each times its count
 };
 
 struct MeasureSettings {
@@ -110,7 +110,8 @@ class Session {
 
  private:
   MeasuredStep run_step(const std::vector<Op>& ops, const Workload& workload);
-  std::optional<Baseline> run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot, double seconds);
+  std::optional<Baseline> run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot,
+                                       double seconds);
   std::string cache_that_holds(double bytes) const;
   void require(const Task& task, const std::string& name) const;
   void announce(const std::string& what);

@@ -17,7 +17,8 @@ constexpr std::int64_t kLeastProbeBytes = std::int64_t{256} << 20;
 // Below this a sample is mostly clock: many launches are timed together and divided.
 constexpr double kLeastSampleSeconds = 2e-3;
 
-double time_launches(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn, std::int64_t launches) {
+double time_launches(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn,
+                     std::int64_t launches) {
   const double seconds = device.time([&] {
     for (std::int64_t i = 0; i < launches; ++i) operands.launch(variant, turn + i);
   });
@@ -34,8 +35,8 @@ std::int64_t launches_for(double seconds_a_launch) {
 double median_of(std::vector<double> values) { return summarize(values).median; }
 
 // The median-fastest variant under the protocol of the measurement itself, and what each took.
-std::vector<VariantFigure> time_variants(Device& device, Operands& operands, const std::vector<Variant>& variants,
-                                         std::int64_t& turn) {
+std::vector<VariantFigure> time_variants(Device& device, Operands& operands,
+                                         const std::vector<Variant>& variants, std::int64_t& turn) {
   constexpr int kTries = 3;  // a lone variant needs its time only to size the samples
   std::vector<VariantFigure> figures;
   for (std::size_t v = 0; v < variants.size(); ++v) {
@@ -68,15 +69,17 @@ ReadCeiling::ReadCeiling(Device& device) : device_(device) {
   constexpr int kTries = 8;
   std::vector<std::vector<double>> seconds(variants.size());
   for (std::size_t v = 0; v < variants.size(); ++v) {
-    if (!operands_->check(v).passed()) throw RunError("the read probe's sum is wrong: this device cannot be measured");
+    if (!operands_->check(v).passed())
+      throw RunError("the read probe's sum is wrong: this device cannot be measured");
   }
   for (int i = 0; i < kTries; ++i) {
     for (std::size_t v = 0; v < variants.size(); ++v) {
       seconds[v].push_back(time_launches(device_, *operands_, v, turn_, 1));
     }
   }
-  const auto best = std::min_element(seconds.begin(), seconds.end(),
-                                     [](const auto& a, const auto& b) { return median_of(a) < median_of(b); });
+  const auto best = std::min_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) {
+    return median_of(a) < median_of(b);
+  });
   variant_ = static_cast<std::size_t>(best - seconds.begin());
   variant_name_ = variants[variant_].name;
   for (const double s : *best) samples_.push_back(operands_->cold_bytes(0) / s);
@@ -120,8 +123,9 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   m.variant = best->name;
   m.check = operands->check(variant);
   if (!m.check.passed()) {
-    throw RunError(fmt::format("the kernel '{}' is wrong: an output is {:.3g} times its tolerance away from float64",
-                               m.variant, m.check.worst));
+    throw RunError(
+        fmt::format("the kernel '{}' is wrong: an output is {:.3g} times its tolerance away from float64",
+                    m.variant, m.check.worst));
   }
 
   m.launches_per_sample = launches_for(best->seconds);

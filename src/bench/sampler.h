@@ -21,9 +21,9 @@ class ReadCeiling {
   // Picks the best of the device's stream counts.
   explicit ReadCeiling(Device& device);
 
-  double sample();  // bytes/s of one slice, and remembered
-  double median() const;   // bytes/s over all samples so far
-  double fastest() const;  // the best of them
+  double sample();                                   // bytes/s of one slice, and remembered
+  double median() const;                             // bytes/s over all samples so far
+  double fastest() const;                            // the best of them
   double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages
   const std::string& variant() const { return variant_name_; }
 

@@ -18,8 +18,9 @@ struct TypeName {
   std::string_view name;
 };
 constexpr std::array kTypes = {
-    TypeName{ComputeType::f32, "f32"},   TypeName{ComputeType::tf32, "tf32"}, TypeName{ComputeType::f16, "f16"},
-    TypeName{ComputeType::bf16, "bf16"}, TypeName{ComputeType::f8, "f8"},     TypeName{ComputeType::int8, "int8"},
+    TypeName{ComputeType::f32, "f32"}, TypeName{ComputeType::tf32, "tf32"},
+    TypeName{ComputeType::f16, "f16"}, TypeName{ComputeType::bf16, "bf16"},
+    TypeName{ComputeType::f8, "f8"},   TypeName{ComputeType::int8, "int8"},
     TypeName{ComputeType::f4, "f4"},
 };
 
@@ -136,7 +137,8 @@ Card find_card(std::string_view word) { return load_card_yaml(find_on_shelf(kCar
 
 std::vector<Card> all_cards() {
   std::vector<Card> cards;
-  for (const std::string& name : shelf_names(kCards)) cards.push_back(load_card_yaml(find_on_shelf(kCards, name)));
+  for (const std::string& name : shelf_names(kCards))
+    cards.push_back(load_card_yaml(find_on_shelf(kCards, name)));
   return cards;
 }
 

@@ -26,8 +26,8 @@ void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>&
     if (command->get_name() == arguments[1]) return;
     names.push_back(command->get_name());
   }
-  throw InputError(fmt::format("unknown command '{}'; did you mean {}? `memwall --help` lists them", arguments[1],
-                               join_or(nearest(arguments[1], names, 1))));
+  throw InputError(fmt::format("unknown command '{}'; did you mean {}? `memwall --help` lists them",
+                               arguments[1], join_or(nearest(arguments[1], names, 1))));
 }
 
 }  // namespace

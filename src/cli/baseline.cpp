@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "bench/interrupt.h"
 #include "bench/measure.h"
@@ -39,7 +38,8 @@ constexpr Format kF16{FormatKind::f16, 0, false};
 // The ridge from datasheet peaks, where a card or both peaks were given.
 std::optional<Ridge> datasheet_ridge(const BaselineOptions& options) {
   const bool own_peaks = !options.peak_bw.empty() || !options.peak_tflops.empty();
-  if (own_peaks && !options.card.empty()) throw InputError("give --card, or --peak-bw and --peak-tflops, not both");
+  if (own_peaks && !options.card.empty())
+    throw InputError("give --card, or --peak-bw and --peak-tflops, not both");
   if (own_peaks) {
     if (options.peak_bw.empty() || options.peak_tflops.empty()) {
       throw InputError("--peak-bw (GB/s) and --peak-tflops (TFLOP/s) go together");
@@ -60,8 +60,10 @@ std::optional<double> predicted_ratio(const BaselineOptions& options, std::int64
   if (!options.predict.empty()) return parse_positive(options.predict, "--predict");
   if (options.no_prompt || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) return std::nullopt;
   while (true) {
-    fmt::print(stderr, "add: c = a + b; matmul: c = a b; the same {}×{} tensors. How many times longer will matmul take? ",
-               n, n);
+    fmt::print(
+        stderr,
+        "add: c = a + b; matmul: c = a b; the same {}×{} tensors. How many times longer will matmul take? ",
+        n, n);
     std::string line;
     if (!std::getline(std::cin, line) || line.empty()) return std::nullopt;
     try {
@@ -93,8 +95,9 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   std::optional<Ridge> ridge = datasheet_ridge(options);
   const std::unique_ptr<Device> device = open_device(options.device);
   Progress progress;
-  Session session(*device, memory,
-                  [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
+  Session session(*device, memory, [&](const std::string& what, std::size_t done, std::size_t of) {
+    progress.show(what, done, of);
+  });
   session.require_memory(settings);
   Output output(options.output.output);
   const std::optional<double> predicted = predicted_ratio(options, settings.n);
@@ -110,38 +113,39 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   const DeviceFigures figures = session.figures();
   if (!ridge) ridge = Ridge{figures.ridge(), "measured here"};
   const BaselineFigures& found = session.baselines();
-  write_result(output, format,
-               {.json =
-                    [&] {
-                      Json json = document("baseline", circumstances_now(invocation.arguments));
-                      json["device"] = device_figures(figures);
-                      json["ridge"] = {{"flop_per_byte", number(ridge->flop_per_byte)}, {"from", ridge->from}};
-                      json["matmul_over_add"] = ratio_figures(found, predicted);
-                      json["baselines"] = baselines_figures(found, figures, ridge->flop_per_byte);
-                      if (incomplete) json["incomplete"] = true;
-                      return json;
-                    },
-                .rows =
-                    [&] {
-                      std::vector<Json> rows;
-                      const Json all = baselines_figures(found, figures, ridge->flop_per_byte);
-                      for (const char* part : {"all", "sweep"}) {
-                        for (const Json& row : all[part]) {
-                          Json full = {{"part", part}};
-                          full.update(flatten(row));
-                          if (incomplete) full["incomplete"] = true;
-                          rows.push_back(std::move(full));
-                        }
-                      }
-                      return rows;
-                    },
-                .text =
-                    [&](const Style& style) {
-                      std::string text = device_text(figures, style) + "\n" +
-                                         baselines_text(found, figures, *ridge, predicted, style);
-                      if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted") + "\n";
-                      return text;
-                    }});
+  write_result(
+      output, format,
+      {.json =
+           [&] {
+             Json json = document("baseline", circumstances_now(invocation.arguments));
+             json["device"] = device_figures(figures);
+             json["ridge"] = {{"flop_per_byte", number(ridge->flop_per_byte)}, {"from", ridge->from}};
+             json["matmul_over_add"] = ratio_figures(found, predicted);
+             json["baselines"] = baselines_figures(found, figures, ridge->flop_per_byte);
+             if (incomplete) json["incomplete"] = true;
+             return json;
+           },
+       .rows =
+           [&] {
+             std::vector<Json> rows;
+             const Json all = baselines_figures(found, figures, ridge->flop_per_byte);
+             for (const char* part : {"all", "sweep"}) {
+               for (const Json& row : all[part]) {
+                 Json full = {{"part", part}};
+                 full.update(flatten(row));
+                 if (incomplete) full["incomplete"] = true;
+                 rows.push_back(std::move(full));
+               }
+             }
+             return rows;
+           },
+       .text =
+           [&](const Style& style) {
+             std::string text = device_text(figures, style) + "\n" +
+                                baselines_text(found, figures, *ridge, predicted, style);
+             if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted") + "\n";
+             return text;
+           }});
   if (incomplete) invocation.status = 130;
 }
 
@@ -153,13 +157,16 @@ void add_baseline(CLI::App& app, Invocation& invocation) {
   command->add_option("--n", options->n, "Size of the n x n tensors")->capture_default_str();
   command->add_option("--card", options->card, "Take the ridge point from this card's datasheet");
   command->add_option("--peak-bw", options->peak_bw, "Datasheet bandwidth in GB/s, for the ridge point");
-  command->add_option("--peak-tflops", options->peak_tflops, "Datasheet peak in TFLOP/s, for the ridge point");
+  command->add_option("--peak-tflops", options->peak_tflops,
+                      "Datasheet peak in TFLOP/s, for the ridge point");
   command->add_option("--predict", options->predict, "How many times longer matmul will take than add");
   command->add_flag("--no-prompt", options->no_prompt, "Do not ask for a prediction");
-  command->add_option("--memory", options->memory, "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
+  command->add_option("--memory", options->memory,
+                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
   command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
   options->output.add(*command);
-  command->callback([=, &invocation] { invocation.run = [=, &invocation] { baseline(*options, invocation); }; });
+  command->callback(
+      [=, &invocation] { invocation.run = [=, &invocation] { baseline(*options, invocation); }; });
 }
 
 }  // namespace memwall

@@ -1,9 +1,8 @@
 // memwall estimate MODEL --card CARD: ceiling and expected speed, per layer; no hardware needed.
 #include <fmt/format.h>
 
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -31,7 +30,8 @@ struct Lowered {
 };
 
 std::vector<Estimate> estimate_all(const std::vector<Lowered>& models, const std::vector<Card>& cards,
-                                   const std::vector<std::int64_t>& batches, const std::vector<std::int64_t>& contexts,
+                                   const std::vector<std::int64_t>& batches,
+                                   const std::vector<std::int64_t>& contexts,
                                    std::optional<std::int64_t> prompt) {
   std::vector<Estimate> estimates;
   for (const Card& card : cards) {
@@ -39,7 +39,8 @@ std::vector<Estimate> estimate_all(const std::vector<Lowered>& models, const std
       for (const std::int64_t batch : batches) {
         std::optional<Step> prefill_step;
         if (prompt) {
-          prefill_step = cost_step(lowered.ops, {.phase = Phase::prefill, .batch = batch, .context = *prompt});
+          prefill_step =
+              cost_step(lowered.ops, {.phase = Phase::prefill, .batch = batch, .context = *prompt});
         }
         for (const std::int64_t context : contexts) {
           Estimate e;
@@ -117,10 +118,11 @@ void estimate(const EstimateOptions& options, const Invocation& invocation) {
   for (const std::string& warning : warnings) warn(warning);
 
   const std::vector<Estimate> estimates = estimate_all(models, cards, batches, contexts, prompt);
-  write_result(output, format,
-               {.json = [&] { return estimate_json(estimates, models, cards, options.ops, warnings, invocation); },
-                .rows = [&] { return estimate_rows(estimates, options.ops); },
-                .text = [&](const Style& style) { return estimate_text(estimates, options.ops, style); }});
+  write_result(
+      output, format,
+      {.json = [&] { return estimate_json(estimates, models, cards, options.ops, warnings, invocation); },
+       .rows = [&] { return estimate_rows(estimates, options.ops); },
+       .text = [&](const Style& style) { return estimate_text(estimates, options.ops, style); }});
 }
 
 }  // namespace
@@ -132,10 +134,12 @@ void add_estimate(CLI::App& app, Invocation& invocation) {
   command->add_option("--card", options->cards, "A card (`memwall cards`), its alias or a card YAML; a list")
       ->required();
   options->workload.add(*command);
-  command->add_option("--prompt", options->prompt, "Also estimate the prefill of a prompt of this many tokens");
+  command->add_option("--prompt", options->prompt,
+                      "Also estimate the prefill of a prompt of this many tokens");
   command->add_flag("--ops", options->ops, "Per-layer rows for every result");
   options->output.add(*command);
-  command->callback([=, &invocation] { invocation.run = [=, &invocation] { estimate(*options, invocation); }; });
+  command->callback(
+      [=, &invocation] { invocation.run = [=, &invocation] { estimate(*options, invocation); }; });
 }
 
 }  // namespace memwall

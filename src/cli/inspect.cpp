@@ -1,9 +1,8 @@
 // memwall inspect MODEL: its layers, shapes, parameters, bytes, KV bytes per token.
 #include <fmt/format.h>
 
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -60,7 +59,8 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
   options->model.add(*command);
   command->add_option("--context,-c", options->context, "Tokens in the KV cache")->capture_default_str();
   options->output.add(*command);
-  command->callback([=, &invocation] { invocation.run = [=, &invocation] { inspect(*options, invocation); }; });
+  command->callback(
+      [=, &invocation] { invocation.run = [=, &invocation] { inspect(*options, invocation); }; });
 }
 
 }  // namespace memwall

@@ -1,7 +1,6 @@
 // memwall models, memwall cards: what the zoo and the card list hold.
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "card/card.h"
 #include "cli/commands.h"
@@ -57,7 +56,8 @@ void add_models(CLI::App& app, Invocation& invocation) {
 }
 
 void add_cards(CLI::App& app, Invocation& invocation) {
-  add_list<Card>(app, invocation, "cards", "The cards, their peaks and ridge points", all_cards, card_figures, cards_text);
+  add_list<Card>(app, invocation, "cards", "The cards, their peaks and ridge points", all_cards, card_figures,
+                 cards_text);
 }
 
 }  // namespace memwall

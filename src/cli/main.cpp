@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
   } catch (const memwall::InputError& error) {
     print_error(error.what());
     return 2;
-  } catch (const std::overflow_error& error) {  // sizes of the input that multiply to more than can be counted
+  } catch (
+      const std::overflow_error& error) {  // sizes of the input that multiply to more than can be counted
     print_error(error.what());
     return 2;
   } catch (const std::exception& error) {

@@ -1,12 +1,12 @@
 // memwall measure MODEL: real kernels at the model's shapes on this device, beside the prediction.
+#include "bench/measure.h"
+
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
-#include <CLI/CLI.hpp>
-
 #include "bench/interrupt.h"
-#include "bench/measure.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -29,7 +29,8 @@ struct MeasureOptions {
 };
 
 constexpr const char* kRepeats =
-    "A step's layers repeat: each distinct shape was measured once, over rotating cold copies, and multiplied by its "
+    "A step's layers repeat: each distinct shape was measured once, over rotating cold copies, and "
+    "multiplied by its "
     "count.";
 
 MeasureSettings settings_of(const MeasureOptions& options) {
@@ -42,8 +43,8 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   return settings;
 }
 
-Json measure_json(const Session& session, const Model& model, const std::vector<std::string>& warnings, bool incomplete,
-                  const Invocation& invocation) {
+Json measure_json(const Session& session, const Model& model, const std::vector<std::string>& warnings,
+                  bool incomplete, const Invocation& invocation) {
   const DeviceFigures figures = session.figures();
   Json json = document("measure", circumstances_now(invocation.arguments));
   json["device"] = device_figures(figures);
@@ -95,10 +96,13 @@ std::string measure_text(const Session& session, const Model& model, bool incomp
   for (const MeasuredStep& step : session.decode()) text += measured_step_text(step, figures, style) + "\n";
   for (const MeasuredStep& step : session.prefill()) text += measured_step_text(step, figures, style) + "\n";
   if (!session.baselines().pairs.empty() && figures.read_GBps > 0 && figures.peak_GFLOPs > 0) {
-    text += baselines_text(session.baselines(), figures, {figures.ridge(), "measured here"}, std::nullopt, style) + "\n";
+    text += baselines_text(session.baselines(), figures, {figures.ridge(), "measured here"}, std::nullopt,
+                           style) +
+            "\n";
   }
   text += std::string(kRepeats) + "\n";
-  if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted; what was measured until then is above") + "\n";
+  if (incomplete)
+    text += style.apply(Tone::bad, "incomplete: interrupted; what was measured until then is above") + "\n";
   return text;
 }
 
@@ -111,8 +115,9 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   const std::vector<Op> ops = group_equal(lower(model));
   const std::unique_ptr<Device> device = open_device(options.device);
   Progress progress;
-  Session session(*device, settings.memory_bytes,
-                  [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
+  Session session(
+      *device, settings.memory_bytes,
+      [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
   session.require_memory(ops, settings);
   Output output(options.output.output);
 
@@ -129,8 +134,12 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
     if (!interrupted()) session.run_model(ops, settings);
     // The baselines at half their own command's size: here they are the frame, not the picture.
     const Format f16{FormatKind::f16, 0, false};
-    const BaselineSettings small{.n = 2048, .formats = {f16}, .sweep_format = f16, .sweep_to = 1024,
-                                 .seconds_a_kernel = 0.6, .seconds_a_size = 0.03};
+    const BaselineSettings small{.n = 2048,
+                                 .formats = {f16},
+                                 .sweep_format = f16,
+                                 .sweep_to = 1024,
+                                 .seconds_a_kernel = 0.6,
+                                 .seconds_a_size = 0.03};
     if (!interrupted()) session.run_baselines(small);
     incomplete = interrupted();
   }
@@ -151,12 +160,15 @@ void add_measure(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<MeasureOptions>();
   options->model.add(*command);
   options->workload.add(*command);
-  command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")->capture_default_str();
-  command->add_option("--memory", options->memory, "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
+  command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")
+      ->capture_default_str();
+  command->add_option("--memory", options->memory,
+                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
   command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");
   command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
   options->output.add(*command);
-  command->callback([=, &invocation] { invocation.run = [=, &invocation] { measure(*options, invocation); }; });
+  command->callback(
+      [=, &invocation] { invocation.run = [=, &invocation] { measure(*options, invocation); }; });
 }
 
 }  // namespace memwall

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-
-#include <CLI/CLI.hpp>
 
 #include "cost/cost.h"
 #include "input/error.h"
@@ -25,7 +24,8 @@ Format parse_weights(const std::string& name, const char* option) {
 
 KvFormat parse_kv(const std::string& name) {
   if (const std::optional<KvFormat> format = find_kv_format(name)) return *format;
-  throw InputError(fmt::format("--kv: unknown format '{}'; it is one of {}", name, join_or(kv_format_names())));
+  throw InputError(
+      fmt::format("--kv: unknown format '{}'; it is one of {}", name, join_or(kv_format_names())));
 }
 
 }  // namespace
@@ -37,7 +37,8 @@ std::vector<std::string> split_list(const std::string& text, const char* option)
     const std::size_t comma = text.find(',', start);
     items.push_back(text.substr(start, comma == std::string::npos ? comma : comma - start));
     if (items.back().empty()) {
-      throw InputError(fmt::format("{}: an item of the list is empty; write names with one comma between", option));
+      throw InputError(
+          fmt::format("{}: an item of the list is empty; write names with one comma between", option));
     }
     if (comma == std::string::npos) return items;
     start = comma + 1;
@@ -51,7 +52,8 @@ void OutputOptions::add(CLI::App& command) {
 
 void ModelOptions::add(CLI::App& command) {
   command.add_option("MODEL", model, "A model of the zoo (`memwall models`) or a model YAML")->required();
-  command.add_option("--weights", weights, "Weight format of the linears, e.g. f16, q8_0, q4_0, int4-g128; a list");
+  command.add_option("--weights", weights,
+                     "Weight format of the linears, e.g. f16, q8_0, q4_0, int4-g128; a list");
   command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");
   command.add_option("--kv", kv, "KV cache format: f32, f16, bf16, f8_e4m3 or int8; a list");
 }
@@ -62,7 +64,8 @@ std::vector<Model> ModelOptions::load() const {
   std::vector<std::optional<Format>> formats = {std::nullopt};
   if (!weights.empty()) {
     formats.clear();
-    for (const std::string& name : split_list(weights, "--weights")) formats.push_back(parse_weights(name, "--weights"));
+    for (const std::string& name : split_list(weights, "--weights"))
+      formats.push_back(parse_weights(name, "--weights"));
   }
   std::vector<std::optional<KvFormat>> kvs = {std::nullopt};
   if (!kv.empty()) {
@@ -98,7 +101,8 @@ void warn(const std::string& message) { fmt::print(stderr, "memwall: warning: {}
 std::string context_warning(const Model& model, const std::vector<std::int64_t>& contexts) {
   const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
   if (model.max_context == 0 || longest <= model.max_context) return "";
-  return fmt::format("context {} is beyond the {} tokens {} was made for", longest, model.max_context, model.name);
+  return fmt::format("context {} is beyond the {} tokens {} was made for", longest, model.max_context,
+                     model.name);
 }
 
 void write_result(Output& output, OutputFormat format, const Result& result) {

@@ -17,7 +17,8 @@ class App;
 
 namespace memwall {
 
-// "f16,q8_0" split at commas; no item may be empty. Throws InputError; `option` names the list in the message.
+// "f16,q8_0" split at commas; no item may be empty. Throws InputError; `option` names the list in the
+// message.
 std::vector<std::string> split_list(const std::string& text, const char* option);
 
 // --format and --output.

@@ -55,7 +55,7 @@ struct CostOf {
     const double rows = as_double(workload.rows());
     const double token_bytes =
         as_double(attention.kv_heads) * as_double(kv_vector_bytes(attention.kv, attention.d_k) +
-                                                   kv_vector_bytes(attention.kv, attention.d_v));
+                                                  kv_vector_bytes(attention.kv, attention.d_v));
     const double q_and_y = as_double(attention.heads) * as_double(attention.d_k + attention.d_v);
     const double new_kv = as_double(attention.kv_heads) * as_double(attention.d_k + attention.d_v);
     cost.activation_bytes = rows * (q_and_y + new_kv) * kActivationBytes;
@@ -77,7 +77,8 @@ struct CostOf {
 
   Cost operator()(const ElementwiseWork& work) const {
     Cost cost;
-    const double elements = rows_of(workload, work.last_token_only) * as_double(work.rows_per_token) * as_double(work.width);
+    const double elements =
+        rows_of(workload, work.last_token_only) * as_double(work.rows_per_token) * as_double(work.width);
     if (work.weights > 0) cost.weight_bytes = as_double(storage_bytes(work.weight_format, 1, work.weights));
     cost.activation_bytes = elements * as_double(work.inputs + 1) * kActivationBytes;
     cost.flops = elements * as_double(work.flops_per_element);

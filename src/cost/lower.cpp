@@ -7,10 +7,10 @@ namespace memwall {
 namespace {
 
 // FLOPs an element, a transcendental counted as one (docs/formulas.md).
-constexpr std::int64_t kRmsNormFlops = 4;    // square, sum, scale, weight
-constexpr std::int64_t kLayerNormFlops = 7;  // sum, centre, square, sum, scale, weight, bias
-constexpr std::int64_t kRotaryFlops = 3;     // two products and a sum
-constexpr std::int64_t kActivationFlops = 4; // negate, exp, add, divide
+constexpr std::int64_t kRmsNormFlops = 4;     // square, sum, scale, weight
+constexpr std::int64_t kLayerNormFlops = 7;   // sum, centre, square, sum, scale, weight, bias
+constexpr std::int64_t kRotaryFlops = 3;      // two products and a sum
+constexpr std::int64_t kActivationFlops = 4;  // negate, exp, add, divide
 constexpr std::int64_t kReluFlops = 1;
 
 class Lowering {
@@ -73,19 +73,21 @@ class Lowering {
     return true;
   }
 
-  void norm(const Block& block, const std::string& name, std::int64_t rows_per_token, bool last_token_only = false) {
+  void norm(const Block& block, const std::string& name, std::int64_t rows_per_token,
+            bool last_token_only = false) {
     const Tensor* weight = block.find(name);
     if (weight == nullptr) return;
     const Tensor* bias = block.find(name + ".bias");
     const bool rms = block.norm == NormKind::rms;
     add(block, name,
-        ElementwiseWork{.function = rms ? ElementwiseFunction::rms_norm : ElementwiseFunction::layer_norm,
-                        .width = weight->out,
-                        .rows_per_token = rows_per_token,
-                        .weights = weight->out + (bias != nullptr ? bias->out : 0),
-                        .weight_format = weight->format,
-                        .flops_per_element = rms ? kRmsNormFlops : kLayerNormFlops - (bias != nullptr ? 0 : 1),
-                        .last_token_only = last_token_only});
+        ElementwiseWork{
+            .function = rms ? ElementwiseFunction::rms_norm : ElementwiseFunction::layer_norm,
+            .width = weight->out,
+            .rows_per_token = rows_per_token,
+            .weights = weight->out + (bias != nullptr ? bias->out : 0),
+            .weight_format = weight->format,
+            .flops_per_element = rms ? kRmsNormFlops : kLayerNormFlops - (bias != nullptr ? 0 : 1),
+            .last_token_only = last_token_only});
   }
 
   void residual(const Block& block, const std::string& name) {
@@ -95,8 +97,8 @@ class Lowering {
 
   void embedding(const Block& block) {
     for (const Tensor& tensor : block.tensors) {
-      add(block, tensor.name, EmbeddingWork{.rows = tensor.out, .width = tensor.in, .format = tensor.format}).fusible =
-          true;
+      add(block, tensor.name, EmbeddingWork{.rows = tensor.out, .width = tensor.in, .format = tensor.format})
+          .fusible = true;
     }
   }
 
@@ -138,7 +140,8 @@ class Lowering {
     residual(block, "attn_residual");
   }
 
-  void activation(const Block& block, const std::string& prefix, std::int64_t width, std::int64_t rows_per_token) {
+  void activation(const Block& block, const std::string& prefix, std::int64_t width,
+                  std::int64_t rows_per_token) {
     const std::int64_t flops = block.activation == ActivationKind::relu ? kReluFlops : kActivationFlops;
     add(block, prefix + "activation",
         ElementwiseWork{.function = ElementwiseFunction::activate,

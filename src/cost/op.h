@@ -57,7 +57,9 @@ struct AttentionWork {
 };
 
 enum class ElementwiseFunction : std::uint8_t {
-  rms_norm, layer_norm, rotary,
+  rms_norm,
+  layer_norm,
+  rotary,
   activate,  // y = f(gate) * up where gated, else f(up)
   add,       // the residual
   combine,   // the experts' outputs of a token, weighted and summed
@@ -68,8 +70,8 @@ struct ElementwiseWork {
   ElementwiseFunction function = ElementwiseFunction::add;
   std::int64_t width = 0;
   std::int64_t rows_per_token = 1;
-  std::int64_t inputs = 1;         // rows read for a row written
-  std::int64_t weights = 0;        // elements of weight and bias, read once
+  std::int64_t inputs = 1;   // rows read for a row written
+  std::int64_t weights = 0;  // elements of weight and bias, read once
   Format weight_format{};
   std::int64_t flops_per_element = 1;
   ActivationKind activation = ActivationKind::silu;
@@ -93,8 +95,8 @@ struct Op {
   std::string name;  // "q_proj", "attention", "attn_norm"
   Work work;
   std::vector<std::int32_t> layers;  // empty outside the layers
-  bool fusible = false;         // a good engine runs it inside a neighbour: no launch of its own
-  bool joins_previous = false;  // one launch with the op before it (k and v with q, up with gate)
+  bool fusible = false;              // a good engine runs it inside a neighbour: no launch of its own
+  bool joins_previous = false;       // one launch with the op before it (k and v with q, up with gate)
 
   OpKind kind() const;
   std::int64_t count() const { return layers.empty() ? 1 : static_cast<std::int64_t>(layers.size()); }

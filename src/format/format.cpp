@@ -96,7 +96,8 @@ const std::vector<std::string>& format_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const Layout& layout : kLayouts) all.emplace_back(layout.name);
-    for (const char* name : {"int4-g32", "int4-g64", "int4-g128", "int4-g32-zp", "int4-g64-zp", "int4-g128-zp"}) {
+    for (const char* name :
+         {"int4-g32", "int4-g64", "int4-g128", "int4-g32-zp", "int4-g64-zp", "int4-g128-zp"}) {
       all.emplace_back(name);
     }
     return all;
@@ -152,8 +153,8 @@ struct KvLayout {
 };
 
 constexpr std::array kKvLayouts = {
-    KvLayout{KvFormat::f32, "f32", 4, 0},         KvLayout{KvFormat::f16, "f16", 2, 0},
-    KvLayout{KvFormat::bf16, "bf16", 2, 0},       KvLayout{KvFormat::f8_e4m3, "f8_e4m3", 1, 0},
+    KvLayout{KvFormat::f32, "f32", 4, 0},   KvLayout{KvFormat::f16, "f16", 2, 0},
+    KvLayout{KvFormat::bf16, "bf16", 2, 0}, KvLayout{KvFormat::f8_e4m3, "f8_e4m3", 1, 0},
     KvLayout{KvFormat::int8, "int8", 1, 2},
 };
 

@@ -11,13 +11,35 @@
 namespace memwall {
 
 enum class FormatKind : std::uint8_t {
-  f32, f16, bf16,
+  f32,
+  f16,
+  bf16,
   f8_e4m3,       // one f32 scale a tensor
   f8_e4m3_b128,  // one f32 scale a 128x128 block
   int4_group,    // 4-bit weights, one f16 scale a group (GPTQ, AWQ)
-  mxfp4, nvfp4,
-  q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k,
-  iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq4_nl, iq4_xs, tq1_0, tq2_0,
+  mxfp4,
+  nvfp4,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq1_s,
+  iq1_m,
+  iq2_xxs,
+  iq2_xs,
+  iq2_s,
+  iq3_xxs,
+  iq3_s,
+  iq4_nl,
+  iq4_xs,
+  tq1_0,
+  tq2_0,
 };
 
 // A weight format. `group` and `zero_points` are used by int4_group alone.

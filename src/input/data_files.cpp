@@ -53,7 +53,8 @@ std::string data_folder() {
     if (holds_data(installed)) return installed.string();
     if (is_below(program, MEMWALL_BINARY_DIR) && holds_data(MEMWALL_SOURCE_DIR)) return MEMWALL_SOURCE_DIR;
   }
-  throw InputError("no models and configs folders beside this program; set MEMWALL_DATA to the folder that holds them");
+  throw InputError(
+      "no models and configs folders beside this program; set MEMWALL_DATA to the folder that holds them");
 }
 
 std::vector<std::string> shelf_names(const Shelf& shelf) {
@@ -75,8 +76,8 @@ std::string find_on_shelf(const Shelf& shelf, std::string_view word) {
 
   // Something with a slash or a .yaml ending is meant as a file; anything else may still be one.
   const std::string path(word);
-  const bool looks_like_path = word.find('/') != std::string_view::npos || fs::path(path).extension() == ".yaml" ||
-                               fs::path(path).extension() == ".yml";
+  const bool looks_like_path = word.find('/') != std::string_view::npos ||
+                               fs::path(path).extension() == ".yaml" || fs::path(path).extension() == ".yml";
   if (looks_like_path) return path;
 
   std::vector<std::string> words = names;

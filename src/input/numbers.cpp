@@ -41,12 +41,13 @@ bool is_plain_decimal(std::string_view text) {
 
 std::int64_t parse_integer(std::string_view text, std::string_view what, Range range) {
   if (!is_plain_integer(text)) {
-    throw InputError(fmt::format("{}: '{}' is not a whole number; write plain digits, {} to {}", what, text, range.low,
-                                 range.high));
+    throw InputError(fmt::format("{}: '{}' is not a whole number; write plain digits, {} to {}", what, text,
+                                 range.low, range.high));
   }
   const std::optional<std::int64_t> value = to_integer(text);
   if (!value || *value < range.low || *value > range.high) {
-    throw InputError(fmt::format("{}: {} is out of range; it must be {} to {}", what, text, range.low, range.high));
+    throw InputError(
+        fmt::format("{}: {} is out of range; it must be {} to {}", what, text, range.low, range.high));
   }
   return *value;
 }
@@ -58,8 +59,8 @@ std::vector<std::int64_t> parse_integer_list(std::string_view text, std::string_
     const std::size_t comma = text.find(',');
     const std::string_view item = text.substr(0, comma);
     if (item.empty()) {
-      throw InputError(fmt::format("{}: an item of the list is empty; write numbers with one comma between, like 1,2,4",
-                                   what));
+      throw InputError(fmt::format(
+          "{}: an item of the list is empty; write numbers with one comma between, like 1,2,4", what));
     }
     values.push_back(parse_integer(item, what, range));
     if (values.size() > kMostItems) throw InputError(fmt::format("{}: more than {} items", what, kMostItems));
@@ -84,9 +85,14 @@ std::int64_t parse_bytes(std::string_view text, std::string_view what) {
   };
   constexpr std::int64_t kKi = 1024;
   constexpr std::array kSuffixes = {
-      Suffix{"KiB", kKi},       Suffix{"MiB", kKi * kKi},   Suffix{"GiB", kKi * kKi * kKi},
-      Suffix{"TiB", kKi * kKi * kKi * kKi},                 Suffix{"KB", 1000},
-      Suffix{"MB", 1000'000},   Suffix{"GB", 1000'000'000}, Suffix{"TB", 1000'000'000'000},
+      Suffix{"KiB", kKi},
+      Suffix{"MiB", kKi * kKi},
+      Suffix{"GiB", kKi * kKi * kKi},
+      Suffix{"TiB", kKi * kKi * kKi * kKi},
+      Suffix{"KB", 1000},
+      Suffix{"MB", 1000'000},
+      Suffix{"GB", 1000'000'000},
+      Suffix{"TB", 1000'000'000'000},
   };
   std::int64_t factor = 1;
   std::string_view digits = text;
@@ -101,7 +107,8 @@ std::int64_t parse_bytes(std::string_view text, std::string_view what) {
   if (is_plain_decimal(digits)) std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const double bytes = value * static_cast<double>(factor);
   if (!(bytes >= 1) || bytes >= std::ldexp(1.0, 62)) {
-    throw InputError(fmt::format("{}: '{}' is not a size; write bytes or a number with MiB or GiB, like 2GiB", what, text));
+    throw InputError(fmt::format("{}: '{}' is not a size; write bytes or a number with MiB or GiB, like 2GiB",
+                                 what, text));
   }
   return static_cast<std::int64_t>(bytes);
 }

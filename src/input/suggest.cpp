@@ -31,7 +31,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t most) {
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
+                                 std::size_t most) {
   struct Scored {
     double score;
     const std::string* name;
@@ -46,7 +47,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
     if (contained) score *= 0.3;
     scored.push_back({score, &candidate});
   }
-  std::stable_sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });
+  std::stable_sort(scored.begin(), scored.end(),
+                   [](const Scored& a, const Scored& b) { return a.score < b.score; });
   std::vector<std::string> result;
   for (const Scored& s : scored) {
     if (result.size() == most) break;

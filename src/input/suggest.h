@@ -11,7 +11,8 @@ namespace memwall {
 // Up to `most` of `candidates`, nearest first: by edit distance with transpositions (optimal string
 // alignment), where a candidate that holds the word, or is held by it, counts as near. Letters' case is
 // ignored.
-std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t most);
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
+                                 std::size_t most);
 
 // "a, b or c".
 std::string join_or(const std::vector<std::string>& words);

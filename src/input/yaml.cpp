@@ -43,9 +43,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnAnchor(const YAML::Mark& mark, const std::string&) override { refuse_anchor(mark); }
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(make(Kind::null, mark, anchor));
-  }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(make(Kind::null, mark, anchor)); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse_anchor(mark); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -111,7 +109,8 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (!parent.key) {
       if (node.kind != Kind::scalar) fail(node, "a key must be a word");
       const auto [earlier, is_new] = parent.key_lines.try_emplace(node.text, node.line);
-      if (!is_new) fail(node, fmt::format("duplicate key '{}', first given on line {}", node.text, earlier->second));
+      if (!is_new)
+        fail(node, fmt::format("duplicate key '{}', first given on line {}", node.text, earlier->second));
       parent.key = std::move(node);
     } else {
       if (node.kind == Kind::null) {  // a value left out has no place of its own
@@ -143,8 +142,9 @@ void refuse_tabs_and_controls(const std::string& text, const std::shared_ptr<con
     if (c == '\t') fail(at_position(file, line, column), "a tab; YAML is indented with spaces");
     const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r';
     if (control) {
-      fail(at_position(file, line, column),
-           fmt::format("a control character (0x{:02x}); this is no text file", static_cast<unsigned char>(c)));
+      fail(
+          at_position(file, line, column),
+          fmt::format("a control character (0x{:02x}); this is no text file", static_cast<unsigned char>(c)));
     }
     if (c == '\n') {
       ++line;
@@ -165,7 +165,8 @@ const Node* Node::find(std::string_view key) const {
 }
 
 void fail(const Node& at, const std::string& message) {
-  throw InputError(fmt::format("{}:{}:{}: {}", at.file ? *at.file : std::string("?"), at.line, at.column, message));
+  throw InputError(
+      fmt::format("{}:{}:{}: {}", at.file ? *at.file : std::string("?"), at.line, at.column, message));
 }
 
 Node load(const std::string& path) { return parse(read_text_file(path, kMostBytes), path); }
@@ -195,10 +196,12 @@ std::string as_text(const Node& node, std::string_view what) {
 }
 
 std::int64_t as_integer(const Node& node, std::string_view what, Range range) {
-  const std::string wanted = fmt::format("{} must be a whole number from {} to {}", what, range.low, range.high);
+  const std::string wanted =
+      fmt::format("{} must be a whole number from {} to {}", what, range.low, range.high);
   if (node.kind != Kind::scalar) fail(node, wanted);
   if (node.quoted) fail(node, wanted + ", without quotes");
-  if (!is_plain_integer(node.text)) fail(node, fmt::format("{} in plain decimal, not '{}'", wanted, node.text));
+  if (!is_plain_integer(node.text))
+    fail(node, fmt::format("{} in plain decimal, not '{}'", wanted, node.text));
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
   if (error != std::errc{} || value < range.low || value > range.high) {
@@ -226,14 +229,17 @@ bool as_bool(const Node& node, std::string_view what) {
 
 void fail_unknown(const Node& at, std::string_view what, std::string_view word,
                   const std::vector<std::string>& candidates) {
-  fail(at, fmt::format("unknown {} '{}'; did you mean {}?", what, word, join_or(nearest(word, candidates, 1))));
+  fail(at,
+       fmt::format("unknown {} '{}'; did you mean {}?", what, word, join_or(nearest(word, candidates, 1))));
 }
 
 Mapping::Mapping(const Node& node, std::string what) : node_(node), what_(std::move(what)) {
   if (node.kind != Kind::mapping) fail(node, fmt::format("{} must be a mapping of keys to values", what_));
 }
 
-bool Mapping::knows(std::string_view key) const { return std::find(known_.begin(), known_.end(), key) != known_.end(); }
+bool Mapping::knows(std::string_view key) const {
+  return std::find(known_.begin(), known_.end(), key) != known_.end();
+}
 
 const Node* Mapping::optional(std::string_view key) {
   if (!knows(key)) known_.emplace_back(key);
@@ -255,7 +261,9 @@ std::string Mapping::text_or(std::string_view key, std::string fallback) {
   return value == nullptr ? fallback : as_text(*value, key);
 }
 
-std::int64_t Mapping::integer(std::string_view key, Range range) { return as_integer(require(key), key, range); }
+std::int64_t Mapping::integer(std::string_view key, Range range) {
+  return as_integer(require(key), key, range);
+}
 
 std::int64_t Mapping::integer_or(std::string_view key, Range range, std::int64_t fallback) {
   const Node* value = optional(key);

@@ -5,17 +5,20 @@
 namespace memwall {
 namespace {
 
-void add_linear(Block& block, const Common& common, const std::string& name, std::int64_t out, std::int64_t in,
-                bool bias) {
-  block.tensors.push_back({.name = name, .role = Role::linear, .out = out, .in = in, .format = common.weights});
-  if (bias) block.tensors.push_back({.name = name + ".bias", .role = Role::bias, .out = out, .format = common.small});
+void add_linear(Block& block, const Common& common, const std::string& name, std::int64_t out,
+                std::int64_t in, bool bias) {
+  block.tensors.push_back(
+      {.name = name, .role = Role::linear, .out = out, .in = in, .format = common.weights});
+  if (bias)
+    block.tensors.push_back({.name = name + ".bias", .role = Role::bias, .out = out, .format = common.small});
 }
 
 void add_norm(Block& block, const Common& common, const std::string& name, std::int64_t width) {
   if (common.norm == NormKind::none) return;
   block.tensors.push_back({.name = name, .role = Role::norm, .out = width, .format = common.small});
   if (common.norm == NormKind::layer) {
-    block.tensors.push_back({.name = name + ".bias", .role = Role::bias, .out = width, .format = common.small});
+    block.tensors.push_back(
+        {.name = name + ".bias", .role = Role::bias, .out = width, .format = common.small});
   }
 }
 
@@ -60,7 +63,10 @@ Block embedding_block(const Common& common, std::int64_t vocab_size, std::int64_
 }
 
 Block attention_block(const Common& common, const AttentionSpec& spec) {
-  Block block{.kind = BlockKind::attention, .state = state_of(spec), .heads = spec.heads, .rotary = spec.rotary,
+  Block block{.kind = BlockKind::attention,
+              .state = state_of(spec),
+              .heads = spec.heads,
+              .rotary = spec.rotary,
               .norm = common.norm};
   const std::int64_t hidden = common.hidden_size;
   const std::int64_t q_width = checked_mul(spec.heads, spec.head_dim);
@@ -86,11 +92,13 @@ Block attention_block(const Common& common, const AttentionSpec& spec) {
 }
 
 Block kv_cache_block(const AttentionSpec& spec) {
-  return Block{.kind = BlockKind::kv_cache, .state = state_of(spec), .heads = spec.heads, .rotary = spec.rotary};
+  return Block{
+      .kind = BlockKind::kv_cache, .state = state_of(spec), .heads = spec.heads, .rotary = spec.rotary};
 }
 
 Block mlp_block(const Common& common, const MlpSpec& spec) {
-  Block block{.kind = BlockKind::mlp, .norm = common.norm, .gated = spec.gated, .activation = spec.activation};
+  Block block{
+      .kind = BlockKind::mlp, .norm = common.norm, .gated = spec.gated, .activation = spec.activation};
   if (has_pre(spec.norm)) add_norm(block, common, "mlp_norm", common.hidden_size);
   add_mlp_linears(block, common, spec, "");
   if (has_post(spec.norm)) add_norm(block, common, "mlp_post_norm", common.hidden_size);
@@ -108,7 +116,8 @@ Block moe_block(const Common& common, const MoeSpec& spec) {
   block.tensors.push_back(
       {.name = "router", .role = Role::router, .out = spec.experts, .in = hidden, .format = common.small});
   if (spec.router_bias) {
-    block.tensors.push_back({.name = "router.bias", .role = Role::bias, .out = spec.experts, .format = common.small});
+    block.tensors.push_back(
+        {.name = "router.bias", .role = Role::bias, .out = spec.experts, .format = common.small});
   }
   // An expert's tensors are an MLP's, one copy an expert, read where the expert was chosen.
   const std::size_t first_expert = block.tensors.size();
@@ -129,7 +138,8 @@ Block moe_block(const Common& common, const MoeSpec& spec) {
   return block;
 }
 
-Block shape_block(const Common& common, const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
+Block shape_block(const Common& common, const std::string& name, std::int64_t out, std::int64_t in,
+                  bool bias) {
   Block block{.kind = BlockKind::shapes};
   add_linear(block, common, name, out, in, bias);
   return block;
@@ -146,8 +156,8 @@ Block head_block(const Common& common, const HeadSpec& spec) {
                              .format = common.head,
                              .tied = spec.tied});
     if (spec.bias) {
-      block.tensors.push_back({.name = "lm_head.bias", .role = Role::bias, .out = spec.vocab_size,
-                               .format = common.small});
+      block.tensors.push_back(
+          {.name = "lm_head.bias", .role = Role::bias, .out = spec.vocab_size, .format = common.small});
     }
   }
   return block;

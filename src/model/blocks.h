@@ -65,7 +65,8 @@ Block attention_block(const Common& common, const AttentionSpec& spec);
 Block kv_cache_block(const AttentionSpec& spec);
 Block mlp_block(const Common& common, const MlpSpec& spec);
 Block moe_block(const Common& common, const MoeSpec& spec);
-Block shape_block(const Common& common, const std::string& name, std::int64_t out, std::int64_t in, bool bias);
+Block shape_block(const Common& common, const std::string& name, std::int64_t out, std::int64_t in,
+                  bool bias);
 Block head_block(const Common& common, const HeadSpec& spec);
 
 }  // namespace memwall

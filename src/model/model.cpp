@@ -10,12 +10,14 @@ std::int64_t Tensor::elements() const { return checked_mul(checked_mul(out, in),
 
 std::int64_t Tensor::bytes() const {
   // A vector's blocks lie along its length.
-  const std::int64_t each = role == Role::norm || role == Role::bias ? storage_bytes(format, 1, out) : storage_bytes(format, out, in);
+  const std::int64_t each = role == Role::norm || role == Role::bias ? storage_bytes(format, 1, out)
+                                                                     : storage_bytes(format, out, in);
   return checked_mul(each, copies);
 }
 
 const Tensor* Block::find(const std::string& wanted) const {
-  const auto it = std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == wanted; });
+  const auto it =
+      std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == wanted; });
   return it == tensors.end() ? nullptr : &*it;
 }
 
@@ -58,7 +60,8 @@ ParameterCount count_parameters(const Model& model) {
   count.embedding = sum_tensors(model, [](const Block&, const Tensor& t) {
     return t.role == Role::embedding || t.role == Role::positions ? t.elements() : 0;
   });
-  count.active = sum_tensors(model, [](const Block& b, const Tensor& t) { return read_once(b, t, t.elements()); });
+  count.active =
+      sum_tensors(model, [](const Block& b, const Tensor& t) { return read_once(b, t, t.elements()); });
   return count;
 }
 
@@ -75,8 +78,8 @@ std::int64_t kv_cache_bytes(const Model& model, std::int64_t context) {
   for (const Block& block : model.blocks) {
     if (!block.state) continue;
     const State& state = *block.state;
-    const std::int64_t token = checked_mul(
-        state.kv_heads, checked_add(kv_vector_bytes(model.kv, state.d_k), kv_vector_bytes(model.kv, state.d_v)));
+    const std::int64_t token = checked_mul(state.kv_heads, checked_add(kv_vector_bytes(model.kv, state.d_k),
+                                                                       kv_vector_bytes(model.kv, state.d_v)));
     const std::int64_t tokens = state.window > 0 ? std::min(state.window, context) : context;
     total = checked_add(total, checked_mul(checked_mul(token, tokens), block_count(block)));
   }

@@ -47,10 +47,12 @@ enum class ActivationKind : std::uint8_t { silu, gelu, relu };
 
 enum class BlockKind : std::uint8_t {
   embedding,  // token (and position) tables, before the layers
-  attention, mlp, moe,
-  shapes,     // linears given by their shapes
-  kv_cache,   // attention over a cache, its projections given as shapes
-  head,       // final norm and lm_head, after the layers
+  attention,
+  mlp,
+  moe,
+  shapes,    // linears given by their shapes
+  kv_cache,  // attention over a cache, its projections given as shapes
+  head,      // final norm and lm_head, after the layers
 };
 
 // One block and the layers it stands for. Blocks that share a layer run in the order of Model::blocks.
@@ -59,10 +61,10 @@ struct Block {
   std::vector<std::int32_t> layers{};  // ascending; empty for embedding and head
   std::vector<Tensor> tensors{};       // in the order the step reads them
   std::optional<State> state{};
-  std::int64_t heads = 0;              // query heads of attention
+  std::int64_t heads = 0;  // query heads of attention
   bool rotary = false;
   NormKind norm = NormKind::none;
-  bool gated = false;                  // of mlp and moe
+  bool gated = false;  // of mlp and moe
   ActivationKind activation = ActivationKind::silu;
   std::int64_t experts_per_token = 0;  // of moe
 

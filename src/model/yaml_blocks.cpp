@@ -39,10 +39,12 @@ void read_attention_biases(Mapping& map, AttentionSpec& spec) {
     spec.bias_q = spec.bias_k = spec.bias_v = spec.bias_o = yaml::as_bool(*node, "bias");
     return;
   }
-  if (node->kind != yaml::Kind::sequence) yaml::fail(*node, "bias must be true, false or a list of q, k, v, o");
+  if (node->kind != yaml::Kind::sequence)
+    yaml::fail(*node, "bias must be true, false or a list of q, k, v, o");
   for (const Node& item : node->items) {
-    *read_choice<bool*>(item, "bias",
-                        {{"q", &spec.bias_q}, {"k", &spec.bias_k}, {"v", &spec.bias_v}, {"o", &spec.bias_o}}) = true;
+    *read_choice<bool*>(
+        item, "bias", {{"q", &spec.bias_q}, {"k", &spec.bias_k}, {"v", &spec.bias_v}, {"o", &spec.bias_o}}) =
+        true;
   }
 }
 
@@ -59,8 +61,8 @@ AttentionSpec read_heads(Mapping& map, std::int64_t hidden_size) {
     if (hidden_size == 0 || hidden_size % spec.heads != 0) {
       yaml::fail(map.node(), hidden_size == 0
                                  ? fmt::format("{} needs head_dim", map.what())
-                                 : fmt::format("{} heads do not divide hidden_size {}; give head_dim", spec.heads,
-                                               hidden_size));
+                                 : fmt::format("{} heads do not divide hidden_size {}; give head_dim",
+                                               spec.heads, hidden_size));
     }
     spec.head_dim = hidden_size / spec.heads;
   } else {
@@ -77,8 +79,8 @@ Block read_attention(const Node& node, const Common& model_common) {
   AttentionSpec spec = read_heads(map, common.hidden_size);
   read_attention_biases(map, spec);
   if (const Node* qk = map.optional("qk_norm")) {
-    spec.qk_norm = read_choice<QkNorm>(*qk, "qk_norm",
-                                       {{"head", QkNorm::head}, {"full", QkNorm::full}, {"none", QkNorm::none}});
+    spec.qk_norm = read_choice<QkNorm>(
+        *qk, "qk_norm", {{"head", QkNorm::head}, {"full", QkNorm::full}, {"none", QkNorm::none}});
   }
   spec.rotary = map.flag_or("rotary", true);
   spec.fused_qkv = map.flag_or("fused_qkv", false);
@@ -150,8 +152,9 @@ Block read_shape(const Node& key, const Node& value, const Common& model_common)
     common = with_own_weights(map, common);
     map.finish();
   } else if (value.kind != yaml::Kind::sequence) {
-    yaml::fail(key, fmt::format("unknown key in a layer '{}'; did you mean {}? A linear of its own is {}: [out, in]",
-                                key.text, join_or(nearest(key.text, kLayerKeys, 1)), key.text));
+    yaml::fail(
+        key, fmt::format("unknown key in a layer '{}'; did you mean {}? A linear of its own is {}: [out, in]",
+                         key.text, join_or(nearest(key.text, kLayerKeys, 1)), key.text));
   }
   if (shape->kind != yaml::Kind::sequence || shape->items.size() != 2) {
     yaml::fail(*shape, fmt::format("{}: a shape is [out, in]", key.text));

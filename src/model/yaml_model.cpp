@@ -25,7 +25,8 @@ void require_name(const Node& node, const std::string& name) {
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::islower(c) || std::isdigit(c) || c == '.' || c == '_' || c == '-';
   });
-  if (!plain) yaml::fail(node, fmt::format("the name '{}' may hold lower case letters, digits and . _ - only", name));
+  if (!plain)
+    yaml::fail(node, fmt::format("the name '{}' may hold lower case letters, digits and . _ - only", name));
 }
 
 std::optional<Published> read_published(Mapping& top) {
@@ -59,7 +60,9 @@ void read_entry(const Node& entry, const Common& common, Model& model) {
       layers.push_back(read_layer(layer, common));
     }
     for (const auto& [key, value] : entry.entries) {
-      if (!map.knows(key.text)) yaml::fail(key, fmt::format("'{}' stands beside pattern; a pattern's layers hold the blocks", key.text));
+      if (!map.knows(key.text))
+        yaml::fail(key,
+                   fmt::format("'{}' stands beside pattern; a pattern's layers hold the blocks", key.text));
     }
   } else {
     layers.push_back(read_layer(map, common));
@@ -68,12 +71,14 @@ void read_entry(const Node& entry, const Common& common, Model& model) {
   if (model.layers + added > kMostLayers) yaml::fail(entry, fmt::format("more than {} layers", kMostLayers));
   std::int64_t blocks = 0;
   for (const std::vector<Block>& layer : layers) blocks += static_cast<std::int64_t>(layer.size());
-  if (blocks * repeat > kMostBlocks) yaml::fail(entry, fmt::format("more than {} blocks in all its layers", kMostBlocks));
+  if (blocks * repeat > kMostBlocks)
+    yaml::fail(entry, fmt::format("more than {} blocks in all its layers", kMostBlocks));
   for (std::size_t position = 0; position < layers.size(); ++position) {
     for (Block& block : layers[position]) {
       for (std::int64_t i = 0; i < repeat; ++i) {
-        block.layers.push_back(static_cast<std::int32_t>(
-            model.layers + i * static_cast<std::int64_t>(layers.size()) + static_cast<std::int64_t>(position)));
+        block.layers.push_back(static_cast<std::int32_t>(model.layers +
+                                                         i * static_cast<std::int64_t>(layers.size()) +
+                                                         static_cast<std::int64_t>(position)));
       }
       model.blocks.push_back(std::move(block));
     }

@@ -19,15 +19,16 @@ Model find_model(std::string_view word) {
   const std::string path = find_on_shelf(kZoo, word);
   const std::string extension = std::filesystem::path(path).extension().string();
   if (extension == ".json" || extension == ".gguf" || extension == ".safetensors") {
-    throw InputError(fmt::format("{}: {} files are not read yet; describe the model in YAML (docs/model-format.md)", path,
-                                 extension));
+    throw InputError(fmt::format(
+        "{}: {} files are not read yet; describe the model in YAML (docs/model-format.md)", path, extension));
   }
   return load_model_yaml(path);
 }
 
 std::vector<Model> zoo() {
   std::vector<Model> models;
-  for (const std::string& name : shelf_names(kZoo)) models.push_back(load_model_yaml(find_on_shelf(kZoo, name)));
+  for (const std::string& name : shelf_names(kZoo))
+    models.push_back(load_model_yaml(find_on_shelf(kZoo, name)));
   return models;
 }
 

@@ -30,7 +30,9 @@ struct PeakOf {
   Peak operator()(const RouterWork& w) const { return peak_for(card, w.linear.format); }
   Peak operator()(const ExpertWork& w) const { return peak_for(card, w.each.format); }
   Peak operator()(const AttentionWork& w) const { return peak_for(card, w.kv); }
-  Peak operator()(const ElementwiseWork&) const { return fastest(card, {ComputeType::bf16, ComputeType::f16}); }
+  Peak operator()(const ElementwiseWork&) const {
+    return fastest(card, {ComputeType::bf16, ComputeType::f16});
+  }
   Peak operator()(const EmbeddingWork&) const { return fastest(card, {ComputeType::bf16, ComputeType::f16}); }
 };
 
@@ -140,7 +142,8 @@ Prediction predict(const Step& step, const Card& card) {
     const ExpectedTerms terms = expected_terms(op, cost, p.peak, card);
     expected_s += terms.total();
     overhead_s += terms.overhead_s;
-    (terms.memory_s >= terms.compute_s ? memory_bound_s : compute_bound_s) += std::max(terms.memory_s, terms.compute_s);
+    (terms.memory_s >= terms.compute_s ? memory_bound_s : compute_bound_s) +=
+        std::max(terms.memory_s, terms.compute_s);
   }
   const auto most = std::max_element(flops_by_type.begin(), flops_by_type.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });

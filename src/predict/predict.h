@@ -46,8 +46,8 @@ struct ExpectedSpeed : Speed {
 
 struct OpPrediction {
   Peak peak;
-  double ceiling_s = 0;   // max(bytes / W, FLOPs / P), of all copies
-  double expected_s = 0;  // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies
+  double ceiling_s = 0;         // max(bytes / W, FLOPs / P), of all copies
+  double expected_s = 0;        // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies
   Bound bound = Bound::memory;  // of the ceiling
 };
 
@@ -58,13 +58,13 @@ struct MemoryFit {
 };
 
 struct Prediction {
-  std::vector<OpPrediction> ops;  // in the step's order
-  Peak peak;                      // of the format that carries most FLOPs
-  double ridge = 0;               // FLOP/byte: that peak over the bandwidth
-  double intensity = 0;           // FLOPs over compulsory bytes
-  Speed ceiling;                  // max(compulsory bytes / W, sum FLOPs / P)
-  ExpectedSpeed expected;         // the sum over kernels
-  bool weights_fit_cache = false; // DRAM does not bound weights that stay in the last cache
+  std::vector<OpPrediction> ops;   // in the step's order
+  Peak peak;                       // of the format that carries most FLOPs
+  double ridge = 0;                // FLOP/byte: that peak over the bandwidth
+  double intensity = 0;            // FLOPs over compulsory bytes
+  Speed ceiling;                   // max(compulsory bytes / W, sum FLOPs / P)
+  ExpectedSpeed expected;          // the sum over kernels
+  bool weights_fit_cache = false;  // DRAM does not bound weights that stay in the last cache
 };
 
 Prediction predict(const Step& step, const Card& card);

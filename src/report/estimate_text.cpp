@@ -9,16 +9,29 @@ namespace memwall {
 namespace {
 
 std::string ops_table(const Estimate& e, const Style& style) {
-  Table table({{"op", Align::left}, {"count"}, {"shape"}, {"format", Align::left}, {"moves"}, {"FLOPs"},
-               {"FLOP/B"}, {"bound", Align::left}, {"at least"}});
+  Table table({{"op", Align::left},
+               {"count"},
+               {"shape"},
+               {"format", Align::left},
+               {"moves"},
+               {"FLOPs"},
+               {"FLOP/B"},
+               {"bound", Align::left},
+               {"at least"}});
   for (std::size_t i = 0; i < e.step.ops->size(); ++i) {
     const Op& op = (*e.step.ops)[i];
     const Cost& cost = e.step.costs[i];
     const OpPrediction& p = e.prediction.ops[i];
     const Tone tone = op.fusible ? Tone::dim : Tone::plain;
-    table.row({{op.name, tone}, {fmt::format("{}", op.count()), tone}, {shape_text(op), tone}, {format_text(op), tone},
-               {human_bytes(cost.bytes()), tone}, {human_flops(cost.flops), tone}, {significant(cost.intensity(), 3), tone},
-               bound_cell(p.bound), {human_time(p.ceiling_s), tone}});
+    table.row({{op.name, tone},
+               {fmt::format("{}", op.count()), tone},
+               {shape_text(op), tone},
+               {format_text(op), tone},
+               {human_bytes(cost.bytes()), tone},
+               {human_flops(cost.flops), tone},
+               {significant(cost.intensity(), 3), tone},
+               bound_cell(p.bound),
+               {human_time(p.ceiling_s), tone}});
   }
   return table.render(style);
 }
@@ -28,7 +41,8 @@ std::string reads_table(const Estimate& e, const Style& style) {
   Table table({{"a step moves", Align::left}, {""}, {"bytes"}, {"share"}, {"at least"}});
   const auto row = [&](const char* name, double bytes) {
     if (bytes <= 0) return;
-    table.row({name, human_bytes(bytes), thousands(bytes), fmt::format("{:.1f} %", 100 * bytes / total.compulsory_bytes()),
+    table.row({name, human_bytes(bytes), thousands(bytes),
+               fmt::format("{:.1f} %", 100 * bytes / total.compulsory_bytes()),
                human_time(bytes / e.card->bytes_per_s())});
   };
   row("weights", total.weight_bytes);
@@ -45,8 +59,9 @@ std::string moe_note(const Estimate& e) {
   for (std::size_t i = 0; i < e.step.ops->size(); ++i) {
     const auto* expert = std::get_if<ExpertWork>(&(*e.step.ops)[i].work);
     if (expert == nullptr) continue;
-    return fmt::format("experts    {} of {} a layer touched, in expectation under even, independent routing\n",
-                       significant(e.step.costs[i].experts_touched, 3), expert->total);
+    return fmt::format(
+        "experts    {} of {} a layer touched, in expectation under even, independent routing\n",
+        significant(e.step.costs[i].experts_touched, 3), expert->total);
   }
   return "";
 }
@@ -69,9 +84,10 @@ std::string speeds(const Speed& speed, std::int64_t batch) {
 
 std::string one_text(const Estimate& e, const Style& style) {
   const Workload& w = e.step.workload;
-  std::string text = style.apply(Tone::bold, fmt::format("{} on {}", e.model->title, e.card->title)) +
-                     fmt::format("\nbatch {}, context {}, weights {} (lm_head {}), KV {}\n\n", w.batch, w.context,
-                                 format_name(e.model->weights), format_name(e.model->head), kv_format_name(e.model->kv));
+  std::string text =
+      style.apply(Tone::bold, fmt::format("{} on {}", e.model->title, e.card->title)) +
+      fmt::format("\nbatch {}, context {}, weights {} (lm_head {}), KV {}\n\n", w.batch, w.context,
+                  format_name(e.model->weights), format_name(e.model->head), kv_format_name(e.model->kv));
   text += ops_table(e, style) + "\n" + reads_table(e, style) + "\n";
   text += moe_note(e);
   text += fmt::format("intensity  {}\n", why(e.prediction));
@@ -86,11 +102,14 @@ std::string one_text(const Estimate& e, const Style& style) {
                         e.prefill_step->workload.context, human_time(e.prefill->expected.ms_per_step / 1e3),
                         human_time(e.prefill->ceiling.ms_per_step / 1e3));
   }
-  text += fmt::format("memory     {} of {}: {}\n", human_gib(e.memory.required_bytes), human_gib(e.memory.capacity_bytes),
+  text += fmt::format("memory     {} of {}: {}\n", human_gib(e.memory.required_bytes),
+                      human_gib(e.memory.capacity_bytes),
                       e.memory.fits() ? "fits" : style.apply(Tone::bad, "does not fit"));
   if (e.step.total.weight_bytes > 0 && e.prediction.weights_fit_cache) {
-    text += style.apply(Tone::warn, "The weights fit the last cache: memory does not bound a step that finds them there.") +
-            "\n";
+    text +=
+        style.apply(Tone::warn,
+                    "The weights fit the last cache: memory does not bound a step that finds them there.") +
+        "\n";
   }
   return text;
 }
@@ -116,7 +135,8 @@ std::string grid_text(const std::vector<Estimate>& estimates, const Style& style
   std::vector<GridKey> varying;
   std::string common;
   for (const GridKey& key : kGridKeys) {
-    if (std::all_of(estimates.begin(), estimates.end(), [&](const Estimate& e) { return key.of(e) == key.of(first); })) {
+    if (std::all_of(estimates.begin(), estimates.end(),
+                    [&](const Estimate& e) { return key.of(e) == key.of(first); })) {
       common += fmt::format("{} {}, ", key.title, key.of(first));
     } else {
       varying.push_back(key);
@@ -145,8 +165,8 @@ std::string grid_text(const std::vector<Estimate>& estimates, const Style& style
     if (prefill) cells.emplace_back(e.prefill ? human_time(e.prefill->expected.ms_per_step / 1e3) : "");
     table.row(std::move(cells));
   }
-  return style.apply(Tone::bold, first.model->title) + "\n" + common + "ceiling and expected in tokens/s\n\n" +
-         table.render(style);
+  return style.apply(Tone::bold, first.model->title) + "\n" + common +
+         "ceiling and expected in tokens/s\n\n" + table.render(style);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ struct ShapeFigures {
   void operator()(const RouterWork& w) const { linear(w.linear); }
   void operator()(const ExpertWork& w) const {
     linear(w.each);
-    json["experts"] = {{"total", w.total}, {"per_token", w.per_token}, {"touched", number(cost.experts_touched)}};
+    json["experts"] = {
+        {"total", w.total}, {"per_token", w.per_token}, {"touched", number(cost.experts_touched)}};
   }
   void operator()(const AttentionWork& w) const {
     json["out"] = w.heads * w.d_v;
@@ -102,19 +103,17 @@ Json speed_figures(const Speed& speed) {
 }
 
 Json byte_figures(const Cost& total) {
-  return {{"weights", number(total.weight_bytes)},
-          {"kv", number(total.kv_bytes())},
-          {"kv_read", number(total.kv_read_bytes)},
-          {"kv_write", number(total.kv_write_bytes)},
-          {"state", number(total.state_bytes)},
-          {"activations", number(total.activation_bytes)},
+  return {{"weights", number(total.weight_bytes)},  {"kv", number(total.kv_bytes())},
+          {"kv_read", number(total.kv_read_bytes)}, {"kv_write", number(total.kv_write_bytes)},
+          {"state", number(total.state_bytes)},     {"activations", number(total.activation_bytes)},
           {"total", number(total.bytes())}};
 }
 
 Json ops_figures(const Step& step, const Prediction* prediction) {
   Json ops = Json::array();
   for (std::size_t i = 0; i < step.ops->size(); ++i) {
-    ops.push_back(op_figures((*step.ops)[i], step.costs[i], prediction != nullptr ? &prediction->ops[i] : nullptr));
+    ops.push_back(
+        op_figures((*step.ops)[i], step.costs[i], prediction != nullptr ? &prediction->ops[i] : nullptr));
   }
   return ops;
 }

@@ -28,7 +28,8 @@ Circumstances circumstances_now(const std::vector<std::string>& arguments) {
 Json document(std::string_view command, const Circumstances& circumstances) {
   Json json;
   json["schema"] = fmt::format("memwall.{}/1", command);
-  json["memwall"] = {{"version", circumstances.version}, {"command", circumstances.command}, {"time", circumstances.time}};
+  json["memwall"] = {
+      {"version", circumstances.version}, {"command", circumstances.command}, {"time", circumstances.time}};
   return json;
 }
 

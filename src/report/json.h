@@ -2,11 +2,10 @@
 // is kept. docs/json.md lists the keys.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace memwall {
 

@@ -22,10 +22,13 @@ Json interval(const std::optional<Interval>& ci, double factor) {
 }
 
 Json measured_speed(double seconds, const Workload& workload, bool partial) {
-  if (seconds <= 0) return {{"ms_per_step", nullptr}, {"tokens_per_s", nullptr}, {"tokens_per_s_per_user", nullptr},
-                            {"partial", true}};
-  const Speed speed = speed_of(seconds, static_cast<double>(workload.rows()), static_cast<double>(workload.batch),
-                               Bound::memory);
+  if (seconds <= 0)
+    return {{"ms_per_step", nullptr},
+            {"tokens_per_s", nullptr},
+            {"tokens_per_s_per_user", nullptr},
+            {"partial", true}};
+  const Speed speed = speed_of(seconds, static_cast<double>(workload.rows()),
+                               static_cast<double>(workload.batch), Bound::memory);
   Json json = {{"ms_per_step", number(speed.ms_per_step)},
                {"tokens_per_s", number(speed.tokens_per_s)},
                {"tokens_per_s_per_user", number(speed.tokens_per_s_per_user)}};
@@ -69,7 +72,8 @@ Json baseline_figures(const Baseline& b, const DeviceFigures& device) {
   json["intensity"] = number(b.intensity());
   json["GBps"] = number(b.bytes() / b.seconds() / 1e9);
   json["TFLOPs"] = number(b.flops() / b.seconds() / 1e12);
-  json["of_peak_bandwidth"] = b.in_cache.empty() ? number(b.bytes() / b.seconds() / 1e9 / device.peak_GBps) : Json(nullptr);
+  json["of_peak_bandwidth"] =
+      b.in_cache.empty() ? number(b.bytes() / b.seconds() / 1e9 / device.peak_GBps) : Json(nullptr);
   json["of_peak_flops"] = number(b.flops() / b.seconds() / 1e9 / device.peak_GFLOPs);
   json["in_cache"] = b.in_cache.empty() ? Json(nullptr) : Json(b.in_cache);
   add_sampling(json, b.measurement);
@@ -117,14 +121,16 @@ Json measured_op_figures(const MeasuredOp& measured) {
   const double count = static_cast<double>(measured.op.count());
   json["variant"] = m.variant;
   json["variants"] = Json::array();
-  for (const VariantFigure& v : m.variants) json["variants"].push_back({{"name", v.name}, {"us", number(v.seconds * 1e6)}});
+  for (const VariantFigure& v : m.variants)
+    json["variants"].push_back({{"name", v.name}, {"us", number(v.seconds * 1e6)}});
   json["measured_us"] = number(m.seconds.median * count * 1e6);
   json["ci95_us"] = interval(m.seconds.ci95, count * 1e6);
   // Ops on activations run from the cache: their bytes say nothing of the memory.
   json["GBps"] = m.bytes > 0 ? number(m.bytes / m.seconds.median / 1e9) : Json(nullptr);
   json["GFLOPs"] = number(m.flops / m.seconds.median / 1e9);
   json["of_read_bandwidth"] = m.of_read_bandwidth ? number(m.of_read_bandwidth->median) : Json(nullptr);
-  json["of_read_bandwidth_ci95"] = m.of_read_bandwidth ? interval(m.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["of_read_bandwidth_ci95"] =
+      m.of_read_bandwidth ? interval(m.of_read_bandwidth->ci95, 1) : Json(nullptr);
   json["checked_outputs"] = m.check.outputs;
   add_sampling(json, m);
   return json;
@@ -148,10 +154,11 @@ std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& ste
       if (!op.measurement || !op.measurement->of_read_bandwidth) continue;
       const Summary& share = *op.measurement->of_read_bandwidth;
       if (share.ci95 && share.ci95->low > kMostShare) {
-        found.push_back(fmt::format("{} at batch {} moved its bytes at {:.0f} % ({:.0f}–{:.0f}) of the read bandwidth: "
-                                    "that cannot be; its operands sit in a cache or the probe was disturbed",
-                                    op.op.name, step.workload.batch, 100 * share.median, 100 * share.ci95->low,
-                                    100 * share.ci95->high));
+        found.push_back(
+            fmt::format("{} at batch {} moved its bytes at {:.0f} % ({:.0f}–{:.0f}) of the read bandwidth: "
+                        "that cannot be; its operands sit in a cache or the probe was disturbed",
+                        op.op.name, step.workload.batch, 100 * share.median, 100 * share.ci95->low,
+                        100 * share.ci95->high));
       }
     }
   }

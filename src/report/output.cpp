@@ -84,7 +84,8 @@ void Output::write(std::string_view text) {
 Style Output::style() const {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
-  const bool refused = (no_color != nullptr && *no_color != '\0') || (term != nullptr && std::strcmp(term, "dumb") == 0);
+  const bool refused =
+      (no_color != nullptr && *no_color != '\0') || (term != nullptr && std::strcmp(term, "dumb") == 0);
   return {.colour = path_.empty() && !refused && ::isatty(STDOUT_FILENO) == 1};
 }
 

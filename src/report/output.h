@@ -30,7 +30,7 @@ class Output {
 
  private:
   std::string path_;
-  std::string target_;     // the file itself, where path_ is a symbolic link to it
+  std::string target_;  // the file itself, where path_ is a symbolic link to it
   std::string temporary_;
   int descriptor_ = -1;
 };

@@ -23,7 +23,8 @@ void flatten_into(const Json& object, const std::string& prefix, Json& flat) {
     if (value.is_object()) {
       flatten_into(value, name, flat);
     } else if (value.is_array()) {
-      const bool of_objects = std::any_of(value.begin(), value.end(), [](const Json& v) { return v.is_object(); });
+      const bool of_objects =
+          std::any_of(value.begin(), value.end(), [](const Json& v) { return v.is_object(); });
       if (!of_objects) flat[name] = array_text(key, value);
     } else {
       flat[name] = value;

@@ -16,8 +16,8 @@ std::string Style::apply(Tone tone, std::string_view text) const {
 }
 
 std::size_t display_width(std::string_view utf8) {
-  return static_cast<std::size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(
+      utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 void Table::row(std::vector<Cell> cells) {
@@ -77,13 +77,15 @@ std::string significant(double value, int digits) {
 
 namespace {
 
-std::string with_prefix(double value, std::string_view unit, double base, std::array<std::string_view, 6> prefixes) {
+std::string with_prefix(double value, std::string_view unit, double base,
+                        std::array<std::string_view, 6> prefixes) {
   std::size_t i = 0;
   while (i + 1 < prefixes.size() && std::abs(value) >= 0.99995 * base) {
     value /= base;
     ++i;
   }
-  const std::string digits = i == 0 && std::floor(value) == value ? fmt::format("{:.0f}", value) : significant(value, 4);
+  const std::string digits =
+      i == 0 && std::floor(value) == value ? fmt::format("{:.0f}", value) : significant(value, 4);
   return fmt::format("{} {}{}", digits, prefixes[i], unit);
 }
 
@@ -91,7 +93,9 @@ std::string with_prefix(double value, std::string_view unit, double base, std::a
 
 std::string human_bytes(double bytes) { return with_prefix(bytes, "B", 1000, {"", "k", "M", "G", "T", "P"}); }
 
-std::string human_flops(double flops) { return with_prefix(flops, "FLOP", 1000, {"", "k", "M", "G", "T", "P"}); }
+std::string human_flops(double flops) {
+  return with_prefix(flops, "FLOP", 1000, {"", "k", "M", "G", "T", "P"});
+}
 
 std::string human_gib(double bytes) {
   return fmt::format("{} GiB", significant(bytes / (1024.0 * 1024.0 * 1024.0), 3));

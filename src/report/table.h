@@ -27,8 +27,9 @@ class Table {
   struct Cell {
     std::string text;
     Tone tone = Tone::plain;
-    Cell(std::string t, Tone n = Tone::plain) : text(std::move(t)), tone(n) {}  // NOLINT: cells are mostly text
-    Cell(const char* t) : text(t) {}                                            // NOLINT
+    Cell(std::string t, Tone n = Tone::plain)
+        : text(std::move(t)), tone(n) {}  // NOLINT: cells are mostly text
+    Cell(const char* t) : text(t) {}      // NOLINT
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -48,10 +49,10 @@ std::size_t display_width(std::string_view utf8);
 
 // Three or four significant digits with a decimal prefix: "15.01 GB", "131.1 kB", "512 B".
 std::string human_bytes(double bytes);
-std::string human_gib(double bytes);           // "15.0 GiB", binary
-std::string human_flops(double flops);         // "15.0 GFLOP"
-std::string human_time(double seconds);        // "3.155 ms", "12.4 us"
-std::string significant(double value, int digits);   // "316.95", "1.013", never in exponents
-std::string thousands(double whole);           // "8,030,261,248"
+std::string human_gib(double bytes);                // "15.0 GiB", binary
+std::string human_flops(double flops);              // "15.0 GFLOP"
+std::string human_time(double seconds);             // "3.155 ms", "12.4 us"
+std::string significant(double value, int digits);  // "316.95", "1.013", never in exponents
+std::string thousands(double whole);                // "8,030,261,248"
 
 }  // namespace memwall

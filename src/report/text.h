@@ -9,7 +9,8 @@
 
 namespace memwall {
 
-std::string inspect_text(const Model& model, const std::vector<Op>& ops, const Step& step, const Style& style);
+std::string inspect_text(const Model& model, const std::vector<Op>& ops, const Step& step,
+                         const Style& style);
 std::string estimate_text(const std::vector<Estimate>& estimates, bool with_ops, const Style& style);
 std::string models_text(const std::vector<Model>& models, const Style& style);
 std::string cards_text(const std::vector<Card>& cards, const Style& style);

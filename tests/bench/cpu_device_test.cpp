@@ -38,7 +38,11 @@ TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
     for (const auto& [out, in] : {std::pair{1, 1}, {3, 5}, {4097, 129}, {33, 100}}) {
       for (const std::int64_t rows : {1, 2, 7, 16, 70}) {
         SCOPED_TRACE(testing::Message() << name << " " << out << "x" << in << " rows " << rows);
-        expect_right(OpTask{LinearWork{.out = out, .in = in, .format = format(name), .bias = rows == 2, .bias_format = format("bf16")},
+        expect_right(OpTask{LinearWork{.out = out,
+                                       .in = in,
+                                       .format = format(name),
+                                       .bias = rows == 2,
+                                       .bias_format = format("bf16")},
                             {.batch = rows}});
       }
     }
@@ -47,7 +51,8 @@ TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
 
 TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
   for (const char* name : {"f8_e4m3", "int4-g128", "mxfp4", "q4_k"}) {
-    EXPECT_TRUE(device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
+    EXPECT_TRUE(
+        device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
   }
   EXPECT_TRUE(device_->variants(OpTask{AttentionWork{8, 8, 64, 64, 0, KvFormat::int8}, {}}).empty());
 }
@@ -57,7 +62,8 @@ TEST_F(CpuDeviceTest, AttentionInDecodeAndPrefill) {
     for (const Phase phase : {Phase::decode, Phase::prefill}) {
       for (const std::int64_t window : {0, 5}) {
         SCOPED_TRACE(testing::Message() << kv_format_name(kv) << " window " << window);
-        expect_right(OpTask{AttentionWork{6, 2, 40, 24, window, kv}, {.phase = phase, .batch = 2, .context = 37}});
+        expect_right(
+            OpTask{AttentionWork{6, 2, 40, 24, window, kv}, {.phase = phase, .batch = 2, .context = 37}});
       }
     }
   }
@@ -68,7 +74,8 @@ TEST_F(CpuDeviceTest, RoutersAndExperts) {
   expect_right(OpTask{RouterWork{router, 2}, {.batch = 5}});
   for (const char* name : {"f16", "q4_0"}) {
     for (const std::int64_t tokens : {1, 3, 40}) {
-      const ExpertWork experts{.each = {.out = 48, .in = 65, .format = format(name)}, .total = 8, .per_token = 2};
+      const ExpertWork experts{
+          .each = {.out = 48, .in = 65, .format = format(name)}, .total = 8, .per_token = 2};
       const Task task = OpTask{experts, {.batch = tokens}};
       EXPECT_EQ(device_->footprint(task).least_copies, std::min<std::int64_t>(8, 2 * tokens));
       expect_right(task, 16);
@@ -77,7 +84,8 @@ TEST_F(CpuDeviceTest, RoutersAndExperts) {
 }
 
 TEST_F(CpuDeviceTest, ExpertsMoveWhatTheirRoutingTouches) {
-  const ExpertWork experts{.each = {.out = 16, .in = 32, .format = format("f16")}, .total = 8, .per_token = 2};
+  const ExpertWork experts{
+      .each = {.out = 16, .in = 32, .format = format("f16")}, .total = 8, .per_token = 2};
   const double each = 16 * 32 * 2;
   const auto one_token = device_->place(OpTask{experts, {.batch = 1}}, 16, 1);
   for (std::int64_t turn = 0; turn < 10; ++turn) EXPECT_EQ(one_token->cold_bytes(turn), 2 * each);

@@ -180,7 +180,8 @@ TEST(Session, RefusesAMemoryBoundThatTheLargestOpDoesNotFit) {
   device.copy_bytes = 1 << 20;
   const Session session(device, std::int64_t{1} << 30, nullptr);
   device.copy_bytes = std::int64_t{3} << 30;
-  EXPECT_THROW(session.require_memory(two_ops(), {.batches = {1}, .contexts = {16}, .prompts = {}}), InputError);
+  EXPECT_THROW(session.require_memory(two_ops(), {.batches = {1}, .contexts = {16}, .prompts = {}}),
+               InputError);
 }
 
 TEST(Session, NoShareOfAPeakPassesOne) {
@@ -199,7 +200,8 @@ TEST(Session, NoShareOfAPeakPassesOne) {
 
 TEST(Baseline, IntensitiesAreTheTextbooks) {
   const auto intensity = [](const char* kernel, FormatKind kind) {
-    const Baseline b{.kernel = kernel, .n = 4096, .format = {kind, 0, false}, .measurement = {}, .in_cache = {}};
+    const Baseline b{
+        .kernel = kernel, .n = 4096, .format = {kind, 0, false}, .measurement = {}, .in_cache = {}};
     return b.intensity();
   };
   EXPECT_NEAR(intensity("add", FormatKind::f16), 0.1667, 5e-5);

@@ -17,12 +17,14 @@ TEST(ModelLimits, ManyShapesTimesManyLayersAreRefused) {
 
 TEST(ModelLimits, ABlockBesideAPatternIsNamed) {
   const std::string text =
-      "name: x\nhidden_size: 8\nlayers:\n  - pattern:\n      - mlp: {intermediate: 8}\n    mlp: {intermediate: 8}\n";
+      "name: x\nhidden_size: 8\nlayers:\n  - pattern:\n      - mlp: {intermediate: 8}\n    mlp: "
+      "{intermediate: 8}\n";
   try {
     model_from_yaml(yaml::parse(text, "x.yaml"));
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("x.yaml:6:5: 'mlp' stands beside pattern", 0), 0U) << error.what();
+    EXPECT_EQ(std::string(error.what()).rfind("x.yaml:6:5: 'mlp' stands beside pattern", 0), 0U)
+        << error.what();
   }
 }
 
