@@ -100,51 +100,62 @@ Session::Session(Device& device, std::int64_t memory_bytes, ProgressCallback pro
                                  static_cast<double>(memory_bytes_) / (1 << 30),
                                  static_cast<double>(figures_.info.available_bytes) / (1 << 30)));
   }
-  for (const auto& [task, name] : {std::pair<Task, const char*>{kCopy, "the copy probe"},
-                                   {kTriad, "the triad probe"},
-                                   {kPeak, "the GEMM peak"}}) {
-    require(task, name);
-  }
 }
 
 // A task runs beside the read probe's buffer.
-void Session::require(const Task& task, const std::string& name) const {
+void Session::note_need(Need& largest, const Task& task, const std::string& name) const {
   const Footprint footprint = device_.footprint(task);
-  std::int64_t needed = 0;
+  const std::int64_t needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)),
+                                          ReadCeiling::bytes(figures_.info));
+  if (needed > largest.bytes) largest = {needed, name};
+}
+
+void Session::require(const std::function<void(Need&)>& note_tasks) const {
+  Need largest;
   try {
-    needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)),
-                         ReadCeiling::bytes(figures_.info));
+    note_need(largest, kCopy, "the copy probe");
+    note_need(largest, kTriad, "the triad probe");
+    note_need(largest, kPeak, "the GEMM peak");
+    note_tasks(largest);
   } catch (const std::overflow_error&) {
-    throw InputError(fmt::format("{} needs more memory than can be counted", name));
+    throw InputError(
+        "this workload needs more memory than can be counted; ask for a smaller batch or context");
   }
-  if (needed <= memory_bytes_) return;
-  throw InputError(fmt::format(
-      "--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
-      static_cast<double>(memory_bytes_) / (1 << 30), name, static_cast<double>(needed) / (1 << 30)));
+  if (largest.bytes <= memory_bytes_) return;
+  throw InputError(
+      fmt::format("--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
+                  static_cast<double>(memory_bytes_) / (1 << 30), largest.name,
+                  static_cast<double>(largest.bytes) / (1 << 30)));
 }
 
 void Session::require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const {
-  const auto require_step = [&](const Workload& workload) {
-    for (const Op& op : ops) {
-      const Task task = OpTask{op.work, workload};
-      if (device_.variants(task).empty()) continue;
-      const char* phase = workload.phase == Phase::decode ? "decode" : "prefill";
-      require(task,
-              fmt::format("{} ({}, batch {}, {} tokens)", op.name, phase, workload.batch, workload.context));
+  require([&](Need& largest) {
+    const auto note_step = [&](const Workload& workload) {
+      for (const Op& op : ops) {
+        const Task task = OpTask{op.work, workload};
+        if (device_.variants(task).empty()) continue;
+        const char* phase = workload.phase == Phase::decode ? "decode" : "prefill";
+        note_need(
+            largest, task,
+            fmt::format("{} ({}, batch {}, {} tokens)", op.name, phase, workload.batch, workload.context));
+      }
+    };
+    for (const std::int64_t batch : settings.batches) {
+      for (const std::int64_t context : settings.contexts) note_step({Phase::decode, batch, context});
+      for (const std::int64_t prompt : settings.prompts) note_step({Phase::prefill, batch, prompt});
     }
-  };
-  for (const std::int64_t batch : settings.batches) {
-    for (const std::int64_t context : settings.contexts) require_step({Phase::decode, batch, context});
-    for (const std::int64_t prompt : settings.prompts) require_step({Phase::prefill, batch, prompt});
-  }
+  });
 }
 
 void Session::require_memory(const BaselineSettings& settings) const {
-  for (const Format& format : settings.formats) {
-    for (const char* kernel : {"add", "matmul"}) {
-      require(baseline_task(kernel, settings.n, format), fmt::format("{} at n = {}", kernel, settings.n));
+  require([&](Need& largest) {
+    for (const Format& format : settings.formats) {
+      for (const char* kernel : {"add", "matmul"}) {
+        note_need(largest, baseline_task(kernel, settings.n, format),
+                  fmt::format("{} at n = {}", kernel, settings.n));
+      }
     }
-  }
+  });
 }
 
 void Session::announce(const std::string& what) {

@@ -90,7 +90,7 @@ struct MeasureSettings {
 // Runs everything on one device, keeping what was measured when an interrupt comes.
 class Session {
  public:
-  // Throws InputError where `memory_bytes` cannot hold the probe's own buffer.
+  // Throws InputError where `memory_bytes` is more than is free.
   Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress);
 
   // Throws InputError naming the largest task where the memory bound cannot hold it, before anything runs.
@@ -113,7 +113,13 @@ class Session {
   std::optional<Baseline> run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot,
                                        double seconds);
   std::string cache_that_holds(double bytes) const;
-  void require(const Task& task, const std::string& name) const;
+  struct Need {
+    std::int64_t bytes = 0;
+    std::string name;
+  };
+  void note_need(Need& largest, const Task& task, const std::string& name) const;
+  // Throws InputError where the largest of the probes and the tasks noted passes the memory bound.
+  void require(const std::function<void(Need&)>& note_tasks) const;
   void announce(const std::string& what);
   // measure_task, and what it says of the device's peaks.
   std::optional<Measurement> run(const Task& task, bool paired, SamplerSettings settings);

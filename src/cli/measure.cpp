@@ -33,6 +33,17 @@ constexpr const char* kRepeats =
     "multiplied by its "
     "count.";
 
+// The baselines at half their own command's size: here they are the frame, not the picture.
+BaselineSettings small_baselines() {
+  const Format f16{FormatKind::f16, 0, false};
+  return {.n = 2048,
+          .formats = {f16},
+          .sweep_format = f16,
+          .sweep_to = 1024,
+          .seconds_a_kernel = 0.6,
+          .seconds_a_size = 0.03};
+}
+
 MeasureSettings settings_of(const MeasureOptions& options) {
   MeasureSettings settings;
   settings.batches = options.workload.batches();
@@ -119,6 +130,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
       *device, settings.memory_bytes,
       [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
   session.require_memory(ops, settings);
+  session.require_memory(small_baselines());
   Output output(options.output.output);
 
   std::vector<std::string> warnings;
@@ -132,15 +144,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
     const InterruptGuard guard;
     session.probe();
     if (!interrupted()) session.run_model(ops, settings);
-    // The baselines at half their own command's size: here they are the frame, not the picture.
-    const Format f16{FormatKind::f16, 0, false};
-    const BaselineSettings small{.n = 2048,
-                                 .formats = {f16},
-                                 .sweep_format = f16,
-                                 .sweep_to = 1024,
-                                 .seconds_a_kernel = 0.6,
-                                 .seconds_a_size = 0.03};
-    if (!interrupted()) session.run_baselines(small);
+    if (!interrupted()) session.run_baselines(small_baselines());
     incomplete = interrupted();
   }
   for (const std::string& figure : impossible_figures(session.decode())) warnings.push_back(figure);
