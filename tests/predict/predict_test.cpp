@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "input/yaml.h"
 #include "model/yaml_model.h"
 #include "model/zoo.h"
 
@@ -290,6 +291,22 @@ TEST(Prediction, PerfectKernelsOnlyReachTheCeiling) {
   const Prediction p = predict(got.step, got.card);
   EXPECT_LE(p.expected.tokens_per_s, p.ceiling.tokens_per_s);
   EXPECT_GT(p.expected.tokens_per_s, 0.99 * p.ceiling.tokens_per_s);
+}
+
+TEST(Prediction, FusedArithmeticStillCountsInTheCeiling) {
+  // Every kernel compute-bound and perfect: their sum, without the fused ops' FLOPs, would pass the ceiling.
+  const Model mlp = model_from_yaml(yaml::parse(R"(
+name: mlp
+hidden_size: 4096
+layers:
+  - mlp: {intermediate: 4096}
+)",
+                                                "mlp.yaml"));
+  Predicted got(mlp, decode(100'000, 1), "h200");
+  got.card.achievable = {};
+  const Prediction p = predict(got.step, got.card);
+  EXPECT_EQ(p.ceiling.bound, Bound::compute);
+  EXPECT_EQ(p.expected.tokens_per_s, p.ceiling.tokens_per_s);
 }
 
 TEST(Prediction, ATinyModelIsOverheadBound) {

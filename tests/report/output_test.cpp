@@ -169,6 +169,9 @@ TEST_F(OutputFile, ANameUnderDevIsWrittenInPlaceWhateverItStandsFor) {
   const std::string name = "/dev/fd/" + std::to_string(file);
   if (!fs::exists(name)) GTEST_SKIP() << "no /dev/fd here";
   Output(name).write("text");
+  char read[8] = {};
+  EXPECT_EQ(::pread(file, read, sizeof read, 0), 4) << "the file was replaced under its writer";
+  EXPECT_STREQ(read, "text");
   ::close(file);
   EXPECT_EQ(content(path("redirected")), "text");
   EXPECT_EQ(names().size(), 1U);
