@@ -143,8 +143,9 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   {
     const InterruptGuard guard;
     session.probe();
-    if (!interrupted()) session.run_model(ops, settings);
+    // The model comes last: its predictions rest on the peaks of the whole run.
     if (!interrupted()) session.run_baselines(small_baselines());
+    if (!interrupted()) session.run_model(ops, settings);
     incomplete = interrupted();
   }
   for (const std::string& figure : impossible_figures(session.decode())) warnings.push_back(figure);
