@@ -34,12 +34,17 @@ std::string Table::render(const Style& style) const {
     for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
     widths.push_back(width);
   }
+  // A table too wide for 100 columns gives up one of the two blanks between its columns.
+  constexpr std::size_t kMostColumns = 100;
+  std::size_t text_width = 0;
+  for (const std::size_t width : widths) text_width += width;
+  const std::size_t gap = text_width + 2 * (widths.size() - 1) > kMostColumns ? 1 : 2;
   const auto line = [&](const std::vector<Cell>& cells) {
     std::string text;
     std::size_t owed = 0;  // blanks before the next text, so that none trail
     for (std::size_t c = 0; c < cells.size(); ++c) {
       const std::size_t pad = widths[c] - display_width(cells[c].text);
-      if (c > 0) owed += 2;
+      if (c > 0) owed += gap;
       if (columns_[c].align == Align::right) owed += pad;
       if (!cells[c].text.empty()) {
         text += std::string(owed, ' ') + style.apply(cells[c].tone, cells[c].text);
@@ -51,8 +56,7 @@ std::string Table::render(const Style& style) const {
   };
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.emplace_back(column.title, Tone::bold);
-  std::size_t total = 2 * (widths.size() - 1);
-  for (const std::size_t width : widths) total += width;
+  const std::size_t total = text_width + gap * (widths.size() - 1);
   std::string bar;
   for (std::size_t i = 0; i < total; ++i) bar += "─";
   bar = style.apply(Tone::dim, bar) + "\n";

@@ -12,6 +12,14 @@ namespace {
 const Style kPlain{.colour = false};
 const Style kColour{.colour = true};
 
+TEST(Table, GivesUpABlankBetweenColumnsWhereItWouldPass100) {
+  Table table({{"a", Align::left}, {"b", Align::left}, {"c", Align::left}});
+  table.row({std::string(33, 'x'), std::string(33, 'y'), std::string(32, 'z')});  // 98 and two gaps
+  const std::string text = table.render({});
+  EXPECT_NE(text.find("x y"), std::string::npos);
+  EXPECT_EQ(display_width(text.substr(text.rfind('x') - 32, 100)), 100U);
+}
+
 TEST(Table, AlignsColumnsTwoBlanksApartWithoutTrailingBlanks) {
   Table table({{"op", Align::left}, {"count"}, {"bound", Align::left}});
   table.row({"q_proj", "32", "memory"});
