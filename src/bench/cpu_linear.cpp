@@ -85,23 +85,19 @@ double linear_flops(const LinearWork& work, std::int64_t rows) {
   return static_cast<double>(rows) * out * (2 * static_cast<double>(work.in) + (work.bias ? 1 : 0));
 }
 
-bool is_blas(const LinearWork& work, std::int64_t rows, std::size_t variant) {
-  const Task task = OpTask{LinearWork(work), Workload{.batch = rows}};
-  return cpu_variants(task).at(variant).name == "blas";
-}
-
 class LinearOperands : public Operands {
  public:
   LinearOperands(const LinearWork& work, std::int64_t rows, CpuContext& context, std::int64_t copies,
                  std::uint64_t seed)
       : weights_(work, context, copies, seed),
         rows_(rows),
+        variants_(linear_variants(work, rows)),
         x_(random_floats(static_cast<std::size_t>(rows * work.in), seed + 2)),
         y_(static_cast<std::size_t>(rows * work.out)) {}
 
   void launch(std::size_t variant, std::int64_t turn) override {
     const cpu::Linear op = weights_.bind(turn, x_.data(), rows_, y_.data());
-    const bool blas = is_blas(weights_.work(), rows_, variant);
+    const bool blas = variants_[variant].name == "blas";
     weights_.context().pool.split(op.out, kGrain, [&](int worker, std::int64_t first, std::int64_t last) {
       weights_.run(op, blas, worker, first, last);
     });
@@ -132,6 +128,7 @@ class LinearOperands : public Operands {
  private:
   Weights weights_;
   std::int64_t rows_;
+  std::vector<Variant> variants_;
   std::vector<float> x_;
   std::vector<float> y_;
 };
@@ -193,6 +190,7 @@ class ExpertOperands final : public Operands {
                  std::uint64_t seed)
       : work_(work),
         tokens_(tokens),
+        variants_(linear_variants(work.each, average_expert_rows(work, tokens))),
         weights_(work.each, context, copies, seed),
         x_(random_floats(static_cast<std::size_t>(tokens * work.each.in), seed + 2)),
         gathered_(static_cast<std::size_t>(tokens * work.per_token * work.each.in)),
@@ -213,8 +211,7 @@ class ExpertOperands final : public Operands {
         ++row;
       }
     }
-    const std::int64_t average = std::max<std::int64_t>(1, tokens_ * work_.per_token / work_.total);
-    const bool blas = is_blas(work_.each, average, variant);
+    const bool blas = variants_[variant].name == "blas";
     weights_.context().pool.split(
         work_.each.out, kGrain, [&](int worker, std::int64_t first, std::int64_t last) {
           std::int64_t done = 0;
@@ -261,6 +258,7 @@ class ExpertOperands final : public Operands {
 
   ExpertWork work_;
   std::int64_t tokens_;
+  std::vector<Variant> variants_;
   Weights weights_;
   std::vector<float> x_;
   std::vector<float> gathered_;

@@ -24,18 +24,6 @@ cpu::Attention attention_shape(const AttentionWork& work, const Workload& worklo
           .d_v = work.d_v};
 }
 
-// Our dot kernel and the BLAS; many rows are the BLAS's alone, where a dot kernel would take minutes.
-std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows) {
-  constexpr std::int64_t kMostDotRows = 64;
-  constexpr std::int64_t kLeastBlasRows = 8;
-  if (!cpu::has_linear(work.format)) return {};
-  std::vector<Variant> variants;
-  const std::int64_t panel = cpu::gemm_panel_floats(work.in) * kFloat;
-  if (rows <= kMostDotRows) variants.push_back({"dot", 0});
-  if (rows >= kLeastBlasRows) variants.push_back({"blas", panel});
-  return variants;
-}
-
 struct VariantsOf {
   const Workload& workload;
 
@@ -46,9 +34,7 @@ struct VariantsOf {
     return linear_variants(w.linear, linear_rows(w.linear, workload));
   }
   std::vector<Variant> operator()(const ExpertWork& w) const {
-    // The rows an expert gets on average decide; single experts may get more or fewer.
-    const std::int64_t average = std::max<std::int64_t>(1, workload.rows() * w.per_token / w.total);
-    return linear_variants(w.each, average);
+    return linear_variants(w.each, average_expert_rows(w, workload.rows()));
   }
   std::vector<Variant> operator()(const AttentionWork& w) const {
     if (!cpu::has_attention(w.kv)) return {};
@@ -199,6 +185,22 @@ struct PlaceTask {
 };
 
 }  // namespace
+
+// Our dot kernel and the BLAS; many rows are the BLAS's alone, where a dot kernel would take minutes.
+std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows) {
+  constexpr std::int64_t kMostDotRows = 64;
+  constexpr std::int64_t kLeastBlasRows = 8;
+  if (!cpu::has_linear(work.format)) return {};
+  std::vector<Variant> variants;
+  const std::int64_t panel = cpu::gemm_panel_floats(work.in) * kFloat;
+  if (rows <= kMostDotRows) variants.push_back({"dot", 0});
+  if (rows >= kLeastBlasRows) variants.push_back({"blas", panel});
+  return variants;
+}
+
+std::int64_t average_expert_rows(const ExpertWork& work, std::int64_t tokens) {
+  return std::max<std::int64_t>(1, tokens * work.per_token / work.total);
+}
 
 std::int64_t linear_rows(const LinearWork& work, const Workload& workload) {
   return work.last_token_only ? workload.batch : workload.rows();

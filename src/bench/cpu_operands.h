@@ -43,6 +43,12 @@ std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, st
 std::unique_ptr<Operands> place_matmul(const MatmulTask& task, CpuContext& context, std::int64_t copies,
                                        std::uint64_t seed);
 
+// A linear's variants at that many rows: our dot kernel ("dot"), the BLAS ("blas").
+std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows);
+
+// Rows an expert gets on average, which decides its variants; single experts may get more or fewer.
+std::int64_t average_expert_rows(const ExpertWork& work, std::int64_t tokens);
+
 // Rows a linear runs with: lm_head sees only each prompt's last token.
 std::int64_t linear_rows(const LinearWork& work, const Workload& workload);
 

@@ -8,6 +8,7 @@
 #include "bench/interrupt.h"
 #include "bench/topology.h"
 #include "format/checked.h"
+#include "format/units.h"
 #include "input/error.h"
 
 namespace memwall {
@@ -81,8 +82,8 @@ Card card_of(const DeviceFigures& figures) {
   card.name = figures.info.kind;
   card.title = figures.info.name;
   card.bandwidth_GBps = figures.read_GBps;
-  card.capacity_GiB = static_cast<double>(figures.info.available_bytes) / (1024.0 * 1024.0 * 1024.0);
-  card.l2_MiB = static_cast<double>(figures.info.last_level_bytes) / (1024.0 * 1024.0);
+  card.capacity_GiB = static_cast<double>(figures.info.available_bytes) / kGiB;
+  card.l2_MiB = static_cast<double>(figures.info.last_level_bytes) / kMiB;
   // The CPU computes in f32 whatever the storage.
   for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16}) {
     card.peaks[type] = {.tflops = figures.peak_GFLOPs / 1e3, .accumulate = "f32", .source = "measured"};
@@ -97,8 +98,8 @@ Session::Session(Device& device, std::int64_t memory_bytes, ProgressCallback pro
   if (memory_bytes_ == 0) memory_bytes_ = figures_.info.available_bytes / 4;
   if (memory_bytes_ > figures_.info.available_bytes) {
     throw InputError(fmt::format("--memory: {:.2f} GiB is more than the {:.2f} GiB that are free",
-                                 static_cast<double>(memory_bytes_) / (1 << 30),
-                                 static_cast<double>(figures_.info.available_bytes) / (1 << 30)));
+                                 static_cast<double>(memory_bytes_) / kGiB,
+                                 static_cast<double>(figures_.info.available_bytes) / kGiB));
   }
 }
 
@@ -122,10 +123,9 @@ void Session::require(const std::function<void(Need&)>& note_tasks) const {
         "this workload needs more memory than can be counted; ask for a smaller batch or context");
   }
   if (largest.bytes <= memory_bytes_) return;
-  throw InputError(
-      fmt::format("--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
-                  static_cast<double>(memory_bytes_) / (1 << 30), largest.name,
-                  static_cast<double>(largest.bytes) / (1 << 30)));
+  throw InputError(fmt::format(
+      "--memory: {:.2f} GiB are too few: {} needs {:.2f} GiB (cold copies and the read probe)",
+      static_cast<double>(memory_bytes_) / kGiB, largest.name, static_cast<double>(largest.bytes) / kGiB));
 }
 
 void Session::require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const {

@@ -97,7 +97,8 @@ class Session {
   void require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const;
   void require_memory(const BaselineSettings& settings) const;
 
-  // Each leaves what it measured; all are cut short by an interrupt.
+  // Each leaves what it measured; all are cut short by an interrupt. The model comes last: its predictions
+  // rest on the peaks seen until then.
   void probe();
   void run_baselines(const BaselineSettings& settings);
   void run_model(const std::vector<Op>& ops, const MeasureSettings& settings);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -24,13 +23,6 @@ bool holds_data(const fs::path& folder) {
 bool is_below(const fs::path& path, const fs::path& folder) {
   const auto [a, b] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return a == folder.end();
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
 }
 
 std::string path_of(const Shelf& shelf, const std::string& name) {
@@ -70,7 +62,7 @@ std::vector<std::string> shelf_names(const Shelf& shelf) {
 }
 
 std::string find_on_shelf(const Shelf& shelf, std::string_view word) {
-  const std::string query = lower(word);
+  const std::string query = lower_case(word);
   std::vector<std::string> names = shelf_names(shelf);
   if (std::find(names.begin(), names.end(), query) != names.end()) return path_of(shelf, query);
 
@@ -85,7 +77,7 @@ std::string find_on_shelf(const Shelf& shelf, std::string_view word) {
     const yaml::Node file = yaml::load(path_of(shelf, name));
     yaml::Mapping map(file, shelf.what);
     for (const std::string& alias : map.text_list_or_empty("aliases")) {
-      if (lower(alias) == query) return path_of(shelf, name);
+      if (lower_case(alias) == query) return path_of(shelf, name);
       words.push_back(alias);
     }
   }

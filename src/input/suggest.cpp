@@ -4,14 +4,18 @@
 #include <cctype>
 
 namespace memwall {
-namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text.substr(0, 64));  // a word longer than any name is far from all of them anyway
+std::string lower_case(std::string_view text) {
+  std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
+
+namespace {
+
+// A word longer than any name is far from all of them anyway.
+std::string comparable(std::string_view word) { return lower_case(word.substr(0, 64)); }
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -37,10 +41,10 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
     double score;
     const std::string* name;
   };
-  const std::string query = lower(word);
+  const std::string query = comparable(word);
   std::vector<Scored> scored;
   for (const std::string& candidate : candidates) {
-    const std::string name = lower(candidate);
+    const std::string name = comparable(candidate);
     double score = static_cast<double>(edit_distance(query, name));
     const bool contained =
         !query.empty() && (name.find(query) != std::string::npos || query.find(name) != std::string::npos);

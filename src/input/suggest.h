@@ -14,6 +14,9 @@ namespace memwall {
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t most);
 
+// The text with its ASCII letters in lower case: names are found whatever their case.
+std::string lower_case(std::string_view text);
+
 // "a, b or c".
 std::string join_or(const std::vector<std::string>& words);
 

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <map>
 
+#include "format/units.h"
+
 namespace memwall {
 namespace {
 
@@ -170,7 +172,7 @@ Prediction predict(const Step& step, const Card& card) {
   prediction.expected.low_tokens_per_s = prediction.expected.tokens_per_s * (1 - spread);
   prediction.expected.high_tokens_per_s =
       std::min(prediction.expected.tokens_per_s * (1 + spread), prediction.ceiling.tokens_per_s);
-  prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes <= card.l2_MiB * 1024 * 1024;
+  prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes <= card.l2_MiB * kMiB;
   return prediction;
 }
 
@@ -185,7 +187,7 @@ MemoryFit memory_fit(const Model& model, const Step& step, const Card& card) {
                        static_cast<double>(step.workload.batch) *
                            static_cast<double>(kv_cache_bytes(model, step.workload.context)) +
                        largest_activation;
-  fit.capacity_bytes = card.capacity_GiB * 1024 * 1024 * 1024;
+  fit.capacity_bytes = card.capacity_GiB * kGiB;
   return fit;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "format/units.h"
 #include "report/text.h"
 
 namespace memwall {
@@ -160,7 +161,7 @@ std::string grid_text(const std::vector<Estimate>& estimates, const Style& style
     cells.push_back(bound_cell(e.prediction.ceiling.bound));
     cells.emplace_back(significant(e.prediction.ceiling.tokens_per_s, 4));
     cells.emplace_back(significant(e.prediction.expected.tokens_per_s, 3));
-    cells.emplace_back(significant(e.memory.required_bytes / (1024.0 * 1024.0 * 1024.0), 3));
+    cells.emplace_back(significant(e.memory.required_bytes / kGiB, 3));
     cells.emplace_back(e.memory.fits() ? "yes" : "no", e.memory.fits() ? Tone::plain : Tone::bad);
     if (prefill) cells.emplace_back(e.prefill ? human_time(e.prefill->expected.ms_per_step / 1e3) : "");
     table.row(std::move(cells));

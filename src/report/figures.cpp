@@ -1,5 +1,9 @@
 #include "report/figures.h"
 
+#include <algorithm>
+
+#include "format/units.h"
+
 namespace memwall {
 namespace {
 
@@ -119,7 +123,6 @@ Json ops_figures(const Step& step, const Prediction* prediction) {
 }
 
 Json estimate_figures(const Estimate& e, bool with_ops) {
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   Json json;
   json["card"] = e.card->name;
   json["model"] = e.model->name;
@@ -143,9 +146,9 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
   json["memory"] = {{"required_GiB", number(e.memory.required_bytes / kGiB)},
                     {"capacity_GiB", number(e.memory.capacity_bytes / kGiB)},
                     {"fits", e.memory.fits()}};
-  for (const Op& op : *e.step.ops) {
-    if (op.kind() == OpKind::expert) json["routing"] = "even, independent";
-  }
+  const bool has_experts = std::any_of(e.step.ops->begin(), e.step.ops->end(),
+                                       [](const Op& op) { return op.kind() == OpKind::expert; });
+  if (has_experts) json["routing"] = "even, independent";
   if (e.prediction.weights_fit_cache) json["weights_fit_cache"] = true;
   if (e.prefill) {
     const double tokens = static_cast<double>(e.prefill_step->workload.rows());

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "format/units.h"
+
 namespace memwall {
 
 std::string Style::apply(Tone tone, std::string_view text) const {
@@ -101,9 +103,7 @@ std::string human_flops(double flops) {
   return with_prefix(flops, "FLOP", 1000, {"", "k", "M", "G", "T", "P"});
 }
 
-std::string human_gib(double bytes) {
-  return fmt::format("{} GiB", significant(bytes / (1024.0 * 1024.0 * 1024.0), 3));
-}
+std::string human_gib(double bytes) { return fmt::format("{} GiB", significant(bytes / kGiB, 3)); }
 
 std::string human_time(double seconds) {
   if (seconds < 0.9995e-6) return significant(seconds * 1e9, 4) + " ns";

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "input/error.h"
+#include "tests/support.h"
 
 namespace memwall {
 namespace {
@@ -23,34 +24,9 @@ using testing::StartsWith;
 
 // The shipped cards of this source tree.
 class Cards : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const char* old = std::getenv("MEMWALL_DATA")) old_ = old;
-    setenv("MEMWALL_DATA", MEMWALL_SOURCE_DIR, 1);
-  }
-  void TearDown() override {
-    if (old_) {
-      setenv("MEMWALL_DATA", old_->c_str(), 1);
-    } else {
-      unsetenv("MEMWALL_DATA");
-    }
-  }
-
  private:
-  std::optional<std::string> old_;
+  DataVariable data_;
 };
-
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    return message;
-  }
-  return "no InputError was thrown";
-}
 
 TEST_F(Cards, AllLoadWithPlausibleFigures) {
   const std::vector<Card> cards = all_cards();

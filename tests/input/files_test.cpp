@@ -14,6 +14,7 @@
 #include "input/error.h"
 #include "input/read_file.h"
 #include "input/yaml.h"
+#include "tests/support.h"
 
 namespace memwall {
 namespace {
@@ -23,28 +24,6 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// Sets MEMWALL_DATA for a scope and puts it back.
-class DataVariable {
- public:
-  explicit DataVariable(const std::string& value) {
-    if (const char* old = std::getenv(kName)) old_ = old;
-    setenv(kName, value.c_str(), 1);
-  }
-  ~DataVariable() {
-    if (old_) {
-      setenv(kName, old_->c_str(), 1);
-    } else {
-      unsetenv(kName);
-    }
-  }
-  DataVariable(const DataVariable&) = delete;
-  DataVariable& operator=(const DataVariable&) = delete;
-
- private:
-  static constexpr const char* kName = "MEMWALL_DATA";
-  std::optional<std::string> old_;
-};
 
 class Files : public testing::Test {
  protected:
@@ -78,18 +57,6 @@ class Files : public testing::Test {
 };
 
 const Shelf kModels{.what = "model", .folder = "models"};
-
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    return message;
-  }
-  return "no InputError was thrown";
-}
 
 using ReadFile = Files;
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "input/error.h"
+#include "tests/support.h"
 
 namespace memwall::yaml {
 namespace {
@@ -17,19 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
-
-// The message of the InputError that `call` throws; one line, always.
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(message.find_first_of("\n\r"), std::string::npos) << message;
-    return message;
-  }
-  return "no InputError was thrown";
-}
 
 std::string parse_error(const std::string& text) {
   return error_of([&] { parse(text, "f.yaml"); });

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "input/yaml.h"
 #include "model/model.h"
 #include "model/yaml_model.h"
+#include "tests/support.h"
 
 namespace memwall {
 
@@ -19,14 +18,7 @@ inline Model read_model(const std::string& text) { return model_from_yaml(yaml::
 
 // The message of the InputError a bad model file gives; one line, always.
 inline std::string model_error(const std::string& text) {
-  try {
-    read_model(text);
-  } catch (const InputError& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    return message;
-  }
-  return "no InputError was thrown";
+  return error_of([&] { read_model(text); });
 }
 
 // A small vocabulary-less model around `layers`, which start on line 4.
@@ -43,26 +35,5 @@ inline std::vector<std::string> shapes(const Block& block) {
   }
   return result;
 }
-
-// The shipped files of this source tree, for a scope.
-class ShippedData {
- public:
-  ShippedData() {
-    if (const char* old = std::getenv("MEMWALL_DATA")) old_ = old;
-    setenv("MEMWALL_DATA", MEMWALL_SOURCE_DIR, 1);
-  }
-  ~ShippedData() {
-    if (old_) {
-      setenv("MEMWALL_DATA", old_->c_str(), 1);
-    } else {
-      unsetenv("MEMWALL_DATA");
-    }
-  }
-  ShippedData(const ShippedData&) = delete;
-  ShippedData& operator=(const ShippedData&) = delete;
-
- private:
-  std::optional<std::string> old_;
-};
 
 }  // namespace memwall

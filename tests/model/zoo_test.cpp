@@ -41,7 +41,7 @@ const std::map<std::string, Expected> kExpected = {
 };
 
 TEST(Zoo, CountsWhatThePublishersState) {
-  const ShippedData data;
+  const DataVariable data;
   const std::vector<Model> models = zoo();
   EXPECT_GE(models.size(), 12U);
   for (const Model& model : models) {
@@ -53,7 +53,7 @@ TEST(Zoo, CountsWhatThePublishersState) {
 }
 
 TEST(Zoo, CountsWhatTheConfigsSay) {
-  const ShippedData data;
+  const DataVariable data;
   std::size_t checked = 0;
   for (const Model& model : zoo()) {
     const auto it = kExpected.find(model.name);
@@ -72,7 +72,7 @@ TEST(Zoo, CountsWhatTheConfigsSay) {
 }
 
 TEST(Zoo, EveryModelSaysWhereItIsFrom) {
-  const ShippedData data;
+  const DataVariable data;
   for (const Model& model : zoo()) {
     EXPECT_THAT(model.source, StartsWith("https://")) << model.name;
     EXPECT_FALSE(model.architecture.empty()) << model.name;
@@ -82,7 +82,7 @@ TEST(Zoo, EveryModelSaysWhereItIsFrom) {
 }
 
 TEST(Zoo, NamesAndAliasesAreUnique) {
-  const ShippedData data;
+  const DataVariable data;
   std::set<std::string> words;
   for (const Model& model : zoo()) {
     EXPECT_TRUE(words.insert(model.name).second) << model.name;
@@ -91,7 +91,7 @@ TEST(Zoo, NamesAndAliasesAreUnique) {
 }
 
 TEST(Zoo, SlidingWindowsBoundTheCache) {
-  const ShippedData data;
+  const DataVariable data;
   const Model gemma = find_model("gemma-2-9b");
   EXPECT_EQ(kv_cache_bytes(gemma, 4096), 344'064LL * 4096);
   EXPECT_EQ(kv_cache_bytes(gemma, 8192), 344'064LL / 2 * 4096 + 344'064LL / 2 * 8192);
@@ -99,7 +99,7 @@ TEST(Zoo, SlidingWindowsBoundTheCache) {
 }
 
 TEST(FindModel, FindsNamesAliasesAndFiles) {
-  const ShippedData data;
+  const DataVariable data;
   EXPECT_EQ(find_model("llama-3.1-8b").name, "llama-3.1-8b");
   EXPECT_EQ(find_model("Llama-3.1-8B-Instruct").name, "llama-3.1-8b");
   EXPECT_EQ(find_model("mixtral").name, "mixtral-8x7b");
@@ -107,16 +107,11 @@ TEST(FindModel, FindsNamesAliasesAndFiles) {
 }
 
 std::string find_error(const std::string& word) {
-  try {
-    find_model(word);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no InputError was thrown";
+  return error_of([&] { find_model(word); });
 }
 
 TEST(FindModel, SuggestsThreeForAnUnknownOne) {
-  const ShippedData data;
+  const DataVariable data;
   const std::string message = find_error("lama-3.1-8b");
   EXPECT_THAT(message, StartsWith("unknown model 'lama-3.1-8b'; did you mean llama-3.1-8b, "));
   EXPECT_THAT(message, HasSubstr(" or "));
@@ -124,7 +119,7 @@ TEST(FindModel, SuggestsThreeForAnUnknownOne) {
 }
 
 TEST(FindModel, RefusesFilesThatAreNotThere) {
-  const ShippedData data;
+  const DataVariable data;
   EXPECT_EQ(find_error("no/such/model.yaml"),
             "no/such/model.yaml: cannot be read: No such file or directory");
 }
