@@ -30,4 +30,20 @@ endif()
 memwall_dependency(CLI11 CLI11::CLI11 https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.3.2.tar.gz)
 memwall_dependency(nlohmann_json nlohmann_json::nlohmann_json
   https://github.com/nlohmann/json/archive/refs/tags/v3.11.2.tar.gz)
+# RapidJSON 1.1.0 is headers alone and defines no target; its own build would only build its tests.
+find_package(RapidJSON QUIET)
+if(NOT RapidJSON_FOUND AND MEMWALL_FETCH_DEPS)
+  include(FetchContent)
+  FetchContent_Declare(rapidjson URL https://github.com/Tencent/rapidjson/archive/refs/tags/v1.1.0.tar.gz
+    DOWNLOAD_EXTRACT_TIMESTAMP TRUE SOURCE_SUBDIR include)
+  FetchContent_MakeAvailable(rapidjson)
+  set(RAPIDJSON_INCLUDE_DIRS ${rapidjson_SOURCE_DIR}/include)
+elseif(NOT RapidJSON_FOUND)
+  message(FATAL_ERROR "memwall needs RapidJSON: install it (scripts/quickstart.sh does on Debian), "
+    "or configure with -DMEMWALL_FETCH_DEPS=ON to download it")
+endif()
+# Others call the variable RapidJSON_INCLUDE_DIRS.
+add_library(memwall_rapidjson INTERFACE)
+target_include_directories(memwall_rapidjson SYSTEM INTERFACE
+  ${RAPIDJSON_INCLUDE_DIRS} ${RapidJSON_INCLUDE_DIRS})
 memwall_dependency(hwy hwy::hwy https://github.com/google/highway/archive/refs/tags/1.0.3.tar.gz)

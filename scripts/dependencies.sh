@@ -1,13 +1,15 @@
 # shellcheck shell=bash
-# Sourced by quickstart.sh and test.sh: what memwall is built from, and getting it on Debian.
+# Sourced by quickstart.sh, test.sh and fuzz.sh: what memwall is built from, and getting it on Debian.
 
 # shellcheck disable=SC2034 # the scripts that source this use them
 build_packages=(
   g++ cmake ninja-build
-  libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev libopenblas-dev libhwy-dev
+  libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev rapidjson-dev libopenblas-dev libhwy-dev
 )
 # shellcheck disable=SC2034
 test_packages=(libgtest-dev libgmock-dev)
+# shellcheck disable=SC2034
+fuzz_packages=(clang libclang-rt-dev)
 
 say() { printf '%s: %s\n' "$(basename -- "$0")" "$*" >&2; }
 
@@ -25,8 +27,8 @@ missing_packages() {
 ensure_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian system: nothing is installed. memwall needs a C++20 compiler, CMake 3.25, and"
-    say "yaml-cpp, CLI11, fmt, nlohmann-json, Highway and a BLAS with cblas.h (OpenBLAS); its tests need"
-    say "GoogleTest with GoogleMock. In Debian's names: $*"
+    say "yaml-cpp, CLI11, fmt, nlohmann-json, RapidJSON, Highway and a BLAS with cblas.h (OpenBLAS); its"
+    say "tests need GoogleTest with GoogleMock, its fuzzers clang. In Debian's names: $*"
     return 0
   fi
   local missing

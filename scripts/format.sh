@@ -15,7 +15,7 @@ case "${1:-}" in
 esac
 
 directories=()
-for directory in src kernels tests bench; do
+for directory in src kernels tests fuzz bench; do
   if [[ -d $directory ]]; then directories+=("$directory"); fi
 done
 find "${directories[@]}" -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 |

@@ -37,9 +37,13 @@ struct VariantsOf {
     return linear_variants(w.each, average_expert_rows(w, workload.rows()));
   }
   std::vector<Variant> operator()(const AttentionWork& w) const {
-    if (!cpu::has_attention(w.kv)) return {};
+    if (!cpu::has_attention(w.kv) || w.chunk > 0 || w.top_k > 0) return {};
     return {{workload.phase == Phase::decode ? "flash" : "blas", 0}};
   }
+  // No kernel for these yet.
+  std::vector<Variant> operator()(const LatentWork&) const { return {}; }
+  std::vector<Variant> operator()(const IndexerWork&) const { return {}; }
+  std::vector<Variant> operator()(const RecurrentWork&) const { return {}; }
   std::vector<Variant> operator()(const ElementwiseWork&) const { return {{"plain", 0}}; }
   std::vector<Variant> operator()(const EmbeddingWork& w) const {
     if (!cpu::has_linear(w.format)) return {};
@@ -76,6 +80,11 @@ struct FootprintOf {
                             checked_mul(scratch * workers, kFloat);
     return footprint;
   }
+
+  // No kernel yet, so never asked for.
+  Footprint operator()(const LatentWork&) const { return {}; }
+  Footprint operator()(const IndexerWork&) const { return {}; }
+  Footprint operator()(const RecurrentWork&) const { return {}; }
 
   Footprint operator()(const ElementwiseWork& w) const {
     const std::int64_t elements = checked_mul(elementwise_tokens(w, workload), w.rows_per_token * w.width);
@@ -159,6 +168,9 @@ struct PlaceWork {
   std::unique_ptr<Operands> operator()(const AttentionWork& w) const {
     return place_attention(w, workload, context, copies, seed);
   }
+  std::unique_ptr<Operands> operator()(const LatentWork&) const { return nullptr; }
+  std::unique_ptr<Operands> operator()(const IndexerWork&) const { return nullptr; }
+  std::unique_ptr<Operands> operator()(const RecurrentWork&) const { return nullptr; }
   std::unique_ptr<Operands> operator()(const ElementwiseWork& w) const {
     return place_elementwise(w, elementwise_tokens(w, workload), context, seed);
   }

@@ -110,12 +110,9 @@ void estimate(const EstimateOptions& options, const Invocation& invocation) {
   for (const std::string& name : split_list(options.cards, "--card")) cards.push_back(find_card(name));
   Output output(options.output.output);
 
-  std::vector<std::string> warnings;
   std::vector<std::int64_t> longest = contexts;
   if (prompt) longest.push_back(*prompt);
-  const std::string too_long = context_warning(models.front().model, longest);
-  if (!too_long.empty()) warnings.push_back(too_long);
-  for (const std::string& warning : warnings) warn(warning);
+  const std::vector<std::string> warnings = warn_of(models.front().model, longest);
 
   const std::vector<Estimate> estimates = estimate_all(models, cards, batches, contexts, prompt);
   write_result(

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "input/error.h"
 #include "input/numbers.h"
+#include "model/yaml_writer.h"
 #include "report/rows.h"
 #include "report/text.h"
 
@@ -16,20 +17,20 @@ namespace {
 
 struct InspectOptions {
   ModelOptions model;
+  std::string other;
   std::string context = "1024";
   OutputOptions output;
 };
 
-void inspect(const InspectOptions& options, const Invocation& invocation) {
-  const OutputFormat format = parse_output_format(options.output.format);
-  const std::int64_t context = parse_integer(options.context, "--context", {1, kMostContext});
-  const std::vector<Model> models = options.model.load();
+Model only_model(const ModelOptions& options) {
+  std::vector<Model> models = options.load();
   if (models.size() != 1) throw InputError("inspect takes one weight and one KV format");
-  const Model& model = models.front();
-  const std::string warning = context_warning(model, {context});
-  Output output(options.output.output);
-  if (!warning.empty()) warn(warning);
+  return std::move(models.front());
+}
 
+void inspect_one(const Model& model, std::int64_t context, OutputFormat format, Output& output,
+                 const Invocation& invocation) {
+  const std::vector<std::string> warnings = warn_of(model, {context});
   const std::vector<Op> ops = group_equal(lower(model));
   const Step step = cost_step(ops, {.phase = Phase::decode, .batch = 1, .context = context});
   write_result(output, format,
@@ -39,7 +40,7 @@ void inspect(const InspectOptions& options, const Invocation& invocation) {
                       json["model"] = model_figures(model);
                       json["context"] = context;
                       json["ops"] = ops_figures(step, nullptr);
-                      json["warnings"] = warning.empty() ? Json::array() : Json::array({warning});
+                      json["warnings"] = warnings;
                       return json;
                     },
                 .rows =
@@ -51,14 +52,61 @@ void inspect(const InspectOptions& options, const Invocation& invocation) {
                 .text = [&](const Style& style) { return inspect_text(model, ops, step, style); }});
 }
 
+void inspect_two(const Model& a, const Model& b, std::int64_t context, OutputFormat format, Output& output,
+                 const Invocation& invocation) {
+  std::vector<std::string> warnings = warn_of(a, {context});
+  for (const std::string& warning : warn_of(b, {context})) warnings.push_back(warning);
+  write_result(output, format,
+               {.json =
+                    [&] {
+                      Json json = document("inspect", circumstances_now(invocation.arguments));
+                      json["models"] = {model_figures(a), model_figures(b)};
+                      json["context"] = context;
+                      json["warnings"] = warnings;
+                      return json;
+                    },
+                .rows =
+                    [&] {
+                      std::vector<Json> rows;
+                      for (const Model* model : {&a, &b}) {
+                        Json figures = model_figures(*model);
+                        figures.erase("components");
+                        figures.erase("extras");
+                        rows.push_back(flatten(figures));
+                      }
+                      return rows;
+                    },
+                .text = [&](const Style& style) { return inspect_pair_text(a, b, context, style); }});
+}
+
+void inspect(const InspectOptions& options, const Invocation& invocation) {
+  // A model file is no report: only inspect writes one.
+  const bool yaml = options.output.format == "yaml";
+  if (yaml && !options.other.empty()) throw InputError("--format yaml writes one model");
+  const OutputFormat format = yaml ? OutputFormat::table : parse_output_format(options.output.format);
+  const std::int64_t context = parse_integer(options.context, "--context", {1, kMostContext});
+  const Model model = only_model(options.model);
+  Output output(options.output.output);
+  if (yaml) {
+    for (const std::string& warning : model.warnings) warn(warning);
+    return output.write(model_yaml(model));
+  }
+  if (options.other.empty()) return inspect_one(model, context, format, output, invocation);
+  ModelOptions other = options.model;
+  other.model = options.other;
+  inspect_two(model, only_model(other), context, format, output, invocation);
+}
+
 }  // namespace
 
 void add_inspect(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("inspect", "A model's layers, shapes, parameters and bytes");
   const auto options = std::make_shared<InspectOptions>();
   options->model.add(*command);
+  command->add_option("OTHER", options->other, "A second model, to compare with the first");
   command->add_option("--context,-c", options->context, "Tokens in the KV cache")->capture_default_str();
   options->output.add(*command);
+  command->get_option("--format")->description("table, json, csv, md, or yaml: a model file");
   command->callback(
       [=, &invocation] { invocation.run = [=, &invocation] { inspect(*options, invocation); }; });
 }

@@ -133,11 +133,10 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   session.require_memory(small_baselines());
   Output output(options.output.output);
 
-  std::vector<std::string> warnings;
   std::vector<std::int64_t> longest = settings.contexts;
   longest.insert(longest.end(), settings.prompts.begin(), settings.prompts.end());
-  const std::string too_long = context_warning(model, longest);
-  if (!too_long.empty()) warnings.push_back(too_long);
+  std::vector<std::string> warnings = warn_of(model, longest);
+  const std::size_t printed = warnings.size();
 
   bool incomplete = false;
   {
@@ -150,7 +149,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   }
   for (const std::string& figure : impossible_figures(session.decode())) warnings.push_back(figure);
   progress.clear();
-  for (const std::string& warning : warnings) warn(warning);
+  for (std::size_t i = printed; i < warnings.size(); ++i) warn(warnings[i]);
   write_result(output, format,
                {.json = [&] { return measure_json(session, model, warnings, incomplete, invocation); },
                 .rows = [&] { return measure_rows(session, options.ops, incomplete); },

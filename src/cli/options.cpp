@@ -10,7 +10,7 @@
 #include "input/error.h"
 #include "input/numbers.h"
 #include "input/suggest.h"
-#include "model/zoo.h"
+#include "load/zoo.h"
 #include "report/rows.h"
 
 namespace memwall {
@@ -51,7 +51,8 @@ void OutputOptions::add(CLI::App& command) {
 }
 
 void ModelOptions::add(CLI::App& command) {
-  command.add_option("MODEL", model, "A model of the zoo (`memwall models`) or a model YAML")->required();
+  command.add_option("MODEL", model, "A model of the zoo (`memwall models`), a model YAML, a config.json, a folder that holds one, a "
+                     "safetensors or a GGUF file")->required();
   command.add_option("--weights", weights,
                      "Weight format of the linears, e.g. f16, q8_0, q4_0, int4-g128; a list");
   command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");
@@ -98,11 +99,15 @@ std::vector<std::int64_t> WorkloadOptions::contexts() const {
 
 void warn(const std::string& message) { fmt::print(stderr, "memwall: warning: {}\n", message); }
 
-std::string context_warning(const Model& model, const std::vector<std::int64_t>& contexts) {
+std::vector<std::string> warn_of(const Model& model, const std::vector<std::int64_t>& contexts) {
+  std::vector<std::string> warnings = model.warnings;
   const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
-  if (model.max_context == 0 || longest <= model.max_context) return "";
-  return fmt::format("context {} is beyond the {} tokens {} was made for", longest, model.max_context,
-                     model.name);
+  if (model.max_context > 0 && longest > model.max_context) {
+    warnings.push_back(fmt::format("context {} is beyond the {} tokens {} was made for", longest,
+                                   model.max_context, model.name));
+  }
+  for (const std::string& warning : warnings) warn(warning);
+  return warnings;
 }
 
 void write_result(Output& output, OutputFormat format, const Result& result) {

@@ -50,8 +50,8 @@ struct WorkloadOptions {
 // A warning line on standard error.
 void warn(const std::string& message);
 
-// The warning where the longest context passes the model's maximum; empty where it does not.
-std::string context_warning(const Model& model, const std::vector<std::int64_t>& contexts);
+// The model's own warnings, and one where the longest context passes its maximum. Printed, too.
+std::vector<std::string> warn_of(const Model& model, const std::vector<std::int64_t>& contexts);
 
 // One result in every form: the JSON document, its rows, its text. Only the form asked for is made.
 struct Result {

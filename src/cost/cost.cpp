@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "format/checked.h"
+
 namespace memwall {
 namespace {
 
@@ -12,13 +14,6 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 double rows_of(const Workload& workload, bool last_token_only) {
   return as_double(last_token_only ? workload.batch : workload.rows());
-}
-
-// Weight and bias of one linear.
-double linear_weight_bytes(const LinearWork& linear) {
-  double bytes = as_double(storage_bytes(linear.format, linear.out, linear.in));
-  if (linear.bias) bytes += as_double(storage_bytes(linear.bias_format, 1, linear.out));
-  return bytes;
 }
 
 // What depends on the rows: activations in and out, a multiply-add a weight, an add a bias.
@@ -33,7 +28,7 @@ struct CostOf {
 
   Cost operator()(const LinearWork& linear) const {
     Cost cost;
-    cost.weight_bytes = linear_weight_bytes(linear);
+    cost.weight_bytes = as_double(linear.weight_bytes());
     add_rows(cost, linear, rows_of(workload, linear.last_token_only));
     return cost;
   }
@@ -44,13 +39,14 @@ struct CostOf {
     Cost cost;
     const double tokens = as_double(workload.rows());
     cost.experts_touched = experts_touched(expert.total, expert.per_token, tokens);
-    cost.weight_bytes = cost.experts_touched * linear_weight_bytes(expert.each);
+    cost.weight_bytes = cost.experts_touched * as_double(expert.each.weight_bytes());
     add_rows(cost, expert.each, tokens * as_double(expert.per_token));
     return cost;
   }
 
   Cost operator()(const AttentionWork& attention) const {
     Cost cost;
+    cost.weight_bytes = as_double(attention.weight_bytes);
     const double batch = as_double(workload.batch);
     const double rows = as_double(workload.rows());
     const double token_bytes =
@@ -58,20 +54,86 @@ struct CostOf {
                                                   kv_vector_bytes(attention.kv, attention.d_v));
     const double q_and_y = as_double(attention.heads) * as_double(attention.d_k + attention.d_v);
     const double new_kv = as_double(attention.kv_heads) * as_double(attention.d_k + attention.d_v);
-    cost.activation_bytes = rows * (q_and_y + new_kv) * kActivationBytes;
+    cost.activation_bytes = rows * (q_and_y + (attention.shared ? 0 : new_kv)) * kActivationBytes;
     const double reach = as_double(effective_context(attention, workload.context));
     double pairs = reach;
     if (workload.phase == Phase::decode) {
       cost.kv_read_bytes = batch * reach * token_bytes;
-      cost.kv_write_bytes = batch * token_bytes;
+      cost.kv_write_bytes = attention.shared ? 0 : batch * token_bytes;
     } else {
       // A prompt's K and V are written for the tokens a later step can reach; read back they may stay on
       // chip, so the reading is an activation's.
-      pairs = causal_pairs(workload.context, attention.window);
-      cost.kv_write_bytes = batch * reach * token_bytes;
+      pairs = attention_pairs(attention, workload.context);
+      cost.kv_write_bytes =
+          attention.shared ? 0 : batch * as_double(tokens_kept(attention, workload.context)) * token_bytes;
       cost.activation_bytes += rows * token_bytes;
     }
     cost.flops = 2 * batch * q_and_y * pairs;
+    return cost;
+  }
+
+  Cost operator()(const LatentWork& work) const {
+    const LatentState& s = work.state;
+    Cost cost;
+    cost.weight_bytes = as_double(work.weight_bytes);
+    const double batch = as_double(workload.batch);
+    const double rows = as_double(workload.rows());
+    const double entry = as_double(kv_vector_bytes(work.kv, s.rank + s.rope));
+    const double kept = as_double(s.window > 0 ? std::min(s.window, workload.context)
+                                               : div_up(workload.context, s.every));
+    const double reach = s.top_k > 0 ? std::min(kept, as_double(s.top_k)) : kept;
+    // Scores over the whole latent, sums over its rank (DeepSeek-V2, appendix C).
+    const double absorbed = as_double(s.heads) * as_double(2 * s.rank + s.rope);
+    const double written = 1 / as_double(s.every);
+    cost.activation_bytes = rows * (absorbed + as_double(s.rank + s.rope)) * kActivationBytes;
+    if (workload.phase == Phase::decode) {
+      cost.kv_read_bytes = batch * reach * entry;
+      cost.kv_write_bytes = batch * entry * written;
+      cost.flops = 2 * batch * absorbed * reach;
+    } else {
+      // The latents are expanded to K and V of every head (by kv_b_proj, a linear of its own).
+      const double expanded =
+          s.d_nope > 0 ? as_double(s.heads) * as_double(s.d_nope + s.rope + s.d_v) : absorbed;
+      const double limit = s.window > 0 ? as_double(s.window) : as_double(s.top_k);
+      const double pairs = causal_pairs(workload.context, static_cast<std::int64_t>(limit) * s.every) /
+                           as_double(s.every);
+      cost.kv_write_bytes = batch * kept * entry;
+      cost.activation_bytes += rows * entry * written;
+      cost.flops = 2 * batch * expanded * pairs;
+    }
+    return cost;
+  }
+
+  Cost operator()(const IndexerWork& work) const {
+    const IndexerState& s = work.state;
+    Cost cost;
+    cost.weight_bytes = as_double(work.weight_bytes);
+    const double batch = as_double(workload.batch);
+    const double rows = as_double(workload.rows());
+    const double key = as_double(kv_vector_bytes(work.kv, s.width));
+    const double keys = as_double(div_up(workload.context, s.every));
+    const double queries = as_double(s.heads) * as_double(s.width);
+    cost.activation_bytes = rows * (queries + as_double(s.width)) * kActivationBytes;
+    double pairs = batch * keys;
+    if (workload.phase == Phase::decode) {
+      cost.kv_read_bytes = batch * keys * key;
+      cost.kv_write_bytes = batch * key / as_double(s.every);
+    } else {
+      pairs = batch * causal_pairs(workload.context, 0) / as_double(s.every);
+      cost.kv_write_bytes = batch * keys * key;
+      cost.activation_bytes += batch * keys * key;
+    }
+    cost.flops = 2 * pairs * queries;
+    return cost;
+  }
+
+  // The state is read and written once a step, in prefill once a prompt.
+  Cost operator()(const RecurrentWork& work) const {
+    Cost cost;
+    cost.weight_bytes = as_double(work.weight_bytes);
+    const double once = workload.phase == Phase::decode ? 2 : 1;
+    cost.state_bytes = once * as_double(workload.batch) * as_double(work.state.bytes());
+    cost.flops = as_double(workload.rows()) * as_double(work.state.flops);
     return cost;
   }
 
@@ -79,7 +141,7 @@ struct CostOf {
     Cost cost;
     const double elements =
         rows_of(workload, work.last_token_only) * as_double(work.rows_per_token) * as_double(work.width);
-    if (work.weights > 0) cost.weight_bytes = as_double(storage_bytes(work.weight_format, 1, work.weights));
+    cost.weight_bytes = as_double(work.weight_bytes());
     cost.activation_bytes = elements * as_double(work.inputs + 1) * kActivationBytes;
     cost.flops = elements * as_double(work.flops_per_element);
     return cost;
@@ -125,8 +187,25 @@ double experts_touched(std::int64_t experts, std::int64_t per_token, double toke
   return std::clamp(touched, as_double(per_token), as_double(experts));
 }
 
+std::int64_t tokens_kept(const AttentionWork& attention, std::int64_t context) {
+  if (attention.window > 0) return std::min(attention.window, context);
+  // The running chunk; where one has just been filled, the whole of it.
+  if (attention.chunk > 0 && context > 0) return (context - 1) % attention.chunk + 1;
+  return context;
+}
+
 std::int64_t effective_context(const AttentionWork& attention, std::int64_t context) {
-  return attention.window > 0 ? std::min(attention.window, context) : context;
+  if (attention.chunk > 0) return context % attention.chunk;
+  const std::int64_t kept = tokens_kept(attention, context);
+  return attention.top_k > 0 ? std::min(attention.top_k, kept) : kept;
+}
+
+double attention_pairs(const AttentionWork& attention, std::int64_t tokens) {
+  if (attention.chunk == 0) {
+    return causal_pairs(tokens, attention.window > 0 ? attention.window : attention.top_k);
+  }
+  const double whole = as_double(tokens / attention.chunk);
+  return whole * causal_pairs(attention.chunk, 0) + causal_pairs(tokens % attention.chunk, 0);
 }
 
 double causal_pairs(std::int64_t tokens, std::int64_t window) {

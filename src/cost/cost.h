@@ -53,11 +53,19 @@ Cost cost_of(const Work& work, const Workload& workload);
 // routing of k of E. Between k and E.
 double experts_touched(std::int64_t experts, std::int64_t per_token, double tokens);
 
-// Cached tokens a step's query reads: min(context, window).
+// Tokens a sequence of `context` tokens keeps for later steps: min(context, window); of a chunked layer those
+// of the running chunk.
+std::int64_t tokens_kept(const AttentionWork& attention, std::int64_t context);
+
+// Cached tokens a decode step's query reads: min(context, window); context mod chunk in a chunked layer;
+// min(context, top_k) where attention is sparse.
 std::int64_t effective_context(const AttentionWork& attention, std::int64_t context);
 
 // Query-key pairs of one sequence's causal prefill of `tokens` tokens: the triangle, capped by the window.
 double causal_pairs(std::int64_t tokens, std::int64_t window);
+
+// The same for an attention: windowed, chunked or sparse.
+double attention_pairs(const AttentionWork& attention, std::int64_t tokens);
 
 // A step: its ops and what all the layers' copies of each cost.
 struct Step {

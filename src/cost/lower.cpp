@@ -1,4 +1,6 @@
 // Blocks to ops: which operations a block runs, in what order, at what shapes.
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "cost/op.h"
@@ -13,188 +15,224 @@ constexpr std::int64_t kRotaryFlops = 3;      // two products and a sum
 constexpr std::int64_t kActivationFlops = 4;  // negate, exp, add, divide
 constexpr std::int64_t kReluFlops = 1;
 
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// What an activation gates: "down_proj", "experts.down_proj", "shared_expert.down_proj".
+constexpr std::string_view kDownProj = "down_proj";
+
+// Walks a block's tensors and states in their order. What stands between them unnamed (activations, rotary
+// embeddings, sums) follows from the kind of the block.
 class Lowering {
  public:
-  Lowering(const Model& model, std::vector<Op>& ops) : model_(model), ops_(ops) {}
+  Lowering(const Model& model, const Block& block, std::vector<Op>& ops)
+      : model_(model), block_(block), ops_(ops) {}
 
-  void block(const Block& block) {
-    switch (block.kind) {
-      case BlockKind::embedding:
-        return embedding(block);
+  void run() {
+    std::size_t next_state = 0;
+    for (std::size_t i = 0; i <= block_.tensors.size(); ++i) {
+      for (; next_state < block_.states.size() && block_.states[next_state].before == i; ++next_state)
+        state(block_.states[next_state].state);
+      if (i < block_.tensors.size()) tensor(block_.tensors[i]);
+    }
+    if (pending_bytes_ > 0) loose_parameters();
+    switch (block_.kind) {
       case BlockKind::attention:
-        return attention(block);
-      case BlockKind::kv_cache:
-        return cached_attention(block);
+      case BlockKind::mixer:
+        return residual("attn_residual");
       case BlockKind::mlp:
-        return mlp(block);
       case BlockKind::moe:
-        return moe(block);
-      case BlockKind::shapes:
-        for (const Tensor& tensor : block.tensors) {
-          if (tensor.role == Role::linear) linear(block, tensor.name);
-        }
-        return;
-      case BlockKind::head:
-        norm(block, "final_norm", 1, true);
-        if (block.find("lm_head") != nullptr) linear(block, "lm_head");
+        return residual("mlp_residual");
+      default:
         return;
     }
   }
 
  private:
-  Op& add(const Block& block, std::string name, Work work) {
-    ops_.push_back({.name = std::move(name), .work = std::move(work), .layers = block.layers});
+  Op& add(std::string name, Work work) {
+    ops_.push_back({.name = std::move(name), .work = std::move(work), .layers = block_.layers});
     ops_.back().fusible = ops_.back().kind() == OpKind::elementwise;
+    joins_ = nullptr;
     return ops_.back();
   }
 
-  static LinearWork linear_work(const Block& block, const Tensor& tensor) {
-    const Tensor* bias = block.find(tensor.name + ".bias");
-    return {.out = tensor.out,
-            .in = tensor.in,
-            .format = tensor.format,
-            .bias = bias != nullptr,
-            .bias_format = bias != nullptr ? bias->format : Format{},
-            .last_token_only = tensor.role == Role::lm_head};
-  }
-
-  // The op of a linear tensor, if the block has it. True where it has.
-  bool linear(const Block& block, const std::string& name, bool joins_previous = false) {
-    const Tensor* tensor = block.find(name);
-    if (tensor == nullptr) return false;
-    const LinearWork work = linear_work(block, *tensor);
-    Work wrapped = work;
-    if (tensor->role == Role::expert) {
-      wrapped = ExpertWork{.each = work, .total = tensor->copies, .per_token = block.experts_per_token};
-    } else if (tensor->role == Role::router) {
-      wrapped = RouterWork{.linear = work, .per_token = block.experts_per_token};
+  void tensor(const Tensor& tensor) {
+    if (tensor.read == Read::never) return;
+    switch (tensor.role) {
+      case Role::embedding:
+      case Role::positions:
+        add(tensor.name, EmbeddingWork{.rows = tensor.out, .width = tensor.in, .format = tensor.format})
+            .fusible = true;
+        return;
+      case Role::norm:
+        return norm(tensor);
+      case Role::parameter:
+        pending_bytes_ += tensor.bytes();
+        return;
+      case Role::bias:
+        // Counted with its linear or norm; alone it is read by what comes next.
+        if (!has_owner(tensor)) pending_bytes_ += tensor.bytes();
+        return;
+      case Role::linear:
+      case Role::lm_head:
+      case Role::router:
+      case Role::expert:
+        return linear(tensor);
     }
-    add(block, name, wrapped).joins_previous = joins_previous;
-    return true;
   }
 
-  void norm(const Block& block, const std::string& name, std::int64_t rows_per_token,
-            bool last_token_only = false) {
-    const Tensor* weight = block.find(name);
-    if (weight == nullptr) return;
-    const Tensor* bias = block.find(name + ".bias");
-    const bool rms = block.norm == NormKind::rms;
-    add(block, name,
+  bool has_owner(const Tensor& bias) const {
+    constexpr std::string_view kSuffix = ".bias";
+    return ends_with(bias.name, kSuffix) &&
+           block_.find(bias.name.substr(0, bias.name.size() - kSuffix.size())) != nullptr;
+  }
+
+  void linear(const Tensor& tensor) {
+    if (ends_with(tensor.name, kDownProj) && !has_sub_norm(tensor)) activation(tensor);
+    const Tensor* bias = block_.find(tensor.name + ".bias");
+    const LinearWork work{.out = tensor.out,
+                          .in = tensor.in,
+                          .format = tensor.format,
+                          .bias = bias != nullptr,
+                          .bias_format = bias != nullptr ? bias->format : Format{},
+                          .stored_bytes = stored(tensor, bias),
+                          .last_token_only = tensor.role == Role::lm_head};
+    Work wrapped = work;
+    if (tensor.role == Role::expert) {
+      wrapped = ExpertWork{.each = work, .total = tensor.copies, .per_token = block_.experts_per_token};
+    } else if (tensor.role == Role::router) {
+      wrapped = RouterWork{.linear = work, .per_token = block_.experts_per_token};
+    }
+    // Linears side by side over the same input are one launch in every engine: q, k and v; gate and up; what
+    // else reads the router's input. Experts wait for the router's choice.
+    const bool joins = joins_ != nullptr && joins_->in == tensor.in && block_.kind != BlockKind::shapes &&
+                       (joins_->role == tensor.role ||
+                        (joins_->role == Role::router && tensor.role == Role::linear));
+    add(tensor.name, wrapped).joins_previous = joins;
+    joins_ = &tensor;
+    if (tensor.role == Role::expert && ends_with(tensor.name, kDownProj)) combine_experts();
+  }
+
+  void norm(const Tensor& weight) {
+    constexpr std::string_view kSubNorm = "sub_norm";
+    if (block_.kind != BlockKind::mixer && ends_with(weight.name, kSubNorm)) {
+      const Tensor* down = block_.find(
+          weight.name.substr(0, weight.name.size() - kSubNorm.size()) + std::string(kDownProj));
+      if (down != nullptr) activation(*down);
+    }
+    const Tensor* bias = block_.find(weight.name + ".bias");
+    const bool rms = weight.norm == NormKind::rms;
+    add(weight.name,
         ElementwiseWork{
             .function = rms ? ElementwiseFunction::rms_norm : ElementwiseFunction::layer_norm,
-            .width = weight->out,
-            .rows_per_token = rows_per_token,
-            .weights = weight->out + (bias != nullptr ? bias->out : 0),
-            .weight_format = weight->format,
+            .width = weight.out,
+            .rows_per_token = weight.rows,
+            .weights = weight.out + (bias != nullptr ? bias->out : 0),
+            .weight_format = weight.format,
+            .stored_bytes = stored(weight, bias),
             .flops_per_element = rms ? kRmsNormFlops : kLayerNormFlops - (bias != nullptr ? 0 : 1),
-            .last_token_only = last_token_only});
+            .last_token_only = block_.kind == BlockKind::head});
   }
 
-  void residual(const Block& block, const std::string& name) {
-    add(block, name,
+  void residual(const std::string& name) {
+    add(name,
         ElementwiseWork{.function = ElementwiseFunction::add, .width = model_.hidden_size, .inputs = 2});
   }
 
-  void embedding(const Block& block) {
-    for (const Tensor& tensor : block.tensors) {
-      add(block, tensor.name, EmbeddingWork{.rows = tensor.out, .width = tensor.in, .format = tensor.format})
-          .fusible = true;
-    }
+  void loose_parameters() {
+    add("parameters", ElementwiseWork{.function = ElementwiseFunction::add,
+                                      .width = model_.hidden_size,
+                                      .inputs = 2,
+                                      .stored_bytes = take_pending()});
   }
 
-  void cached_attention(const Block& block) {
-    const State& state = *block.state;
-    if (block.rotary) {
-      add(block, "rotary",
-          ElementwiseWork{.function = ElementwiseFunction::rotary,
-                          .width = state.d_k,
-                          .rows_per_token = block.heads + state.kv_heads,
-                          .flops_per_element = kRotaryFlops});
-    }
-    add(block, "attention",
-        AttentionWork{.heads = block.heads,
-                      .kv_heads = state.kv_heads,
-                      .d_k = state.d_k,
-                      .d_v = state.d_v,
-                      .window = state.window,
-                      .kv = model_.kv});
+  // Of one copy, where a file's header says what it takes.
+  static std::int64_t stored(const Tensor& weight, const Tensor* bias) {
+    if (weight.stored_bytes < 0 && (bias == nullptr || bias->stored_bytes < 0)) return -1;
+    return (weight.bytes() + (bias != nullptr ? bias->bytes() : 0)) / weight.copies;
   }
 
-  void attention(const Block& block) {
-    norm(block, "attn_norm", 1);
-    if (!linear(block, "qkv_proj")) {
-      linear(block, "q_proj");
-      linear(block, "k_proj", true);
-      linear(block, "v_proj", true);
+  std::int64_t take_pending() { return std::exchange(pending_bytes_, 0); }
+
+  void state(const State& state) { std::visit([&](const auto& s) { use(s); }, state); }
+
+  void use(const KvState& s) {
+    if (s.rotary) {
+      add("rotary", ElementwiseWork{.function = ElementwiseFunction::rotary,
+                                    .width = s.d_k,
+                                    .rows_per_token = s.heads + (s.shared ? 0 : s.kv_heads),
+                                    .flops_per_element = kRotaryFlops});
     }
-    // A norm of one head's width runs once a head, a norm of the whole projection once a token.
-    const auto rows = [&](const char* name, std::int64_t heads) {
-      const Tensor* weight = block.find(name);
-      return weight != nullptr && weight->out == block.state->d_k ? heads : 1;
-    };
-    norm(block, "q_norm", rows("q_norm", block.heads));
-    norm(block, "k_norm", rows("k_norm", block.state->kv_heads));
-    cached_attention(block);
-    linear(block, "o_proj");
-    norm(block, "attn_post_norm", 1);
-    residual(block, "attn_residual");
+    add("attention", AttentionWork{.heads = s.heads,
+                                   .kv_heads = s.kv_heads,
+                                   .d_k = s.d_k,
+                                   .d_v = s.d_v,
+                                   .window = s.window,
+                                   .kv = model_.kv,
+                                   .chunk = s.chunk,
+                                   .top_k = s.top_k,
+                                   .shared = s.shared,
+                                   .weight_bytes = take_pending()});
   }
 
-  void activation(const Block& block, const std::string& prefix, std::int64_t width,
-                  std::int64_t rows_per_token) {
-    const std::int64_t flops = block.activation == ActivationKind::relu ? kReluFlops : kActivationFlops;
-    add(block, prefix + "activation",
+  void use(const LatentState& s) {
+    if (s.rope > 0) {
+      add("rotary", ElementwiseWork{.function = ElementwiseFunction::rotary,
+                                    .width = s.rope,
+                                    .rows_per_token = s.heads + 1,
+                                    .flops_per_element = kRotaryFlops});
+    }
+    add("attention", LatentWork{.state = s, .kv = model_.kv, .weight_bytes = take_pending()});
+  }
+
+  void use(const IndexerState& s) {
+    add("indexer", IndexerWork{.state = s, .kv = model_.kv, .weight_bytes = take_pending()});
+  }
+
+  void use(const RecurrentState& s) {
+    add(block_.name, RecurrentWork{.state = s, .weight_bytes = take_pending()});
+  }
+
+  static std::string prefix_of(const Tensor& down) {
+    return down.name.substr(0, down.name.size() - kDownProj.size());
+  }
+
+  bool has_sub_norm(const Tensor& down) const { return block_.find(prefix_of(down) + "sub_norm") != nullptr; }
+
+  // Between up_proj and down_proj.
+  void activation(const Tensor& down) {
+    const std::string prefix = prefix_of(down);
+    const std::int64_t flops = block_.activation == ActivationKind::relu ? kReluFlops : kActivationFlops;
+    add(prefix + "activation",
         ElementwiseWork{.function = ElementwiseFunction::activate,
-                        .width = width,
-                        .rows_per_token = rows_per_token,
-                        .inputs = block.gated ? 2 : 1,
-                        .flops_per_element = flops + (block.gated ? 1 : 0),
-                        .activation = block.activation});
+                        .width = down.in,
+                        .rows_per_token = down.role == Role::expert ? block_.experts_per_token : 1,
+                        .inputs = block_.gated ? 2 : 1,
+                        .flops_per_element = flops + (block_.gated ? 1 : 0),
+                        .activation = block_.activation});
   }
 
-  void mlp_linears(const Block& block, const std::string& prefix, std::int64_t rows_per_token) {
-    if (!linear(block, prefix + "gate_up_proj")) {
-      const bool gated = linear(block, prefix + "gate_proj");
-      linear(block, prefix + "up_proj", gated);
-    }
-    activation(block, prefix, block.find(prefix + "down_proj")->in, rows_per_token);
-    linear(block, prefix + "down_proj");
-  }
-
-  void mlp(const Block& block) {
-    norm(block, "mlp_norm", 1);
-    mlp_linears(block, "", 1);
-    norm(block, "mlp_post_norm", 1);
-    residual(block, "mlp_residual");
-  }
-
-  void moe(const Block& block) {
-    norm(block, "mlp_norm", 1);
-    linear(block, "router");
-    linear(block, "shared_expert.gate", true);  // reads what the router reads
-    mlp_linears(block, "experts.", block.experts_per_token);
-    add(block, "experts.combine",
-        ElementwiseWork{.function = ElementwiseFunction::combine,
-                        .width = model_.hidden_size,
-                        .inputs = block.experts_per_token,
-                        .flops_per_element = 2 * block.experts_per_token});
-    if (block.find("shared_expert.down_proj") != nullptr) {
-      mlp_linears(block, "shared_expert.", 1);
-    }
-    norm(block, "mlp_post_norm", 1);
-    residual(block, "mlp_residual");
+  void combine_experts() {
+    const Tensor* down = block_.find("experts.down_proj");
+    add("experts.combine", ElementwiseWork{.function = ElementwiseFunction::combine,
+                                           .width = down->out,
+                                           .inputs = block_.experts_per_token,
+                                           .flops_per_element = 2 * block_.experts_per_token});
   }
 
   const Model& model_;
+  const Block& block_;
   std::vector<Op>& ops_;
+  std::int64_t pending_bytes_ = 0;  // of parameters that the next state reads
+  const Tensor* joins_ = nullptr;   // the linear just added; null after anything else
 };
 
 }  // namespace
 
 std::vector<Op> lower(const Model& model) {
   std::vector<Op> ops;
-  Lowering lowering(model, ops);
-  for (const Block& block : model.blocks) lowering.block(block);
+  for (const Block& block : model.blocks) Lowering(model, block, ops).run();
   return ops;
 }
 

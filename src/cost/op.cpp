@@ -4,12 +4,25 @@
 #include <array>
 #include <iterator>
 
+#include "format/checked.h"
+
 namespace memwall {
 
 std::string_view op_kind_name(OpKind kind) {
   constexpr std::array<std::string_view, 7> kNames = {"linear",    "attention",   "expert",   "router",
                                                       "recurrent", "elementwise", "embedding"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t LinearWork::weight_bytes() const {
+  if (stored_bytes >= 0) return stored_bytes;
+  const std::int64_t weights = storage_bytes(format, out, in);
+  return bias ? checked_add(weights, storage_bytes(bias_format, 1, out)) : weights;
+}
+
+std::int64_t ElementwiseWork::weight_bytes() const {
+  if (stored_bytes >= 0) return stored_bytes;
+  return weights > 0 ? storage_bytes(weight_format, 1, weights) : 0;
 }
 
 namespace {
@@ -19,6 +32,9 @@ struct KindOf {
   OpKind operator()(const RouterWork&) const { return OpKind::router; }
   OpKind operator()(const ExpertWork&) const { return OpKind::expert; }
   OpKind operator()(const AttentionWork&) const { return OpKind::attention; }
+  OpKind operator()(const LatentWork&) const { return OpKind::attention; }
+  OpKind operator()(const IndexerWork&) const { return OpKind::attention; }
+  OpKind operator()(const RecurrentWork&) const { return OpKind::recurrent; }
   OpKind operator()(const ElementwiseWork&) const { return OpKind::elementwise; }
   OpKind operator()(const EmbeddingWork&) const { return OpKind::embedding; }
 };

@@ -22,7 +22,10 @@ struct LinearWork {
   Format format;
   bool bias = false;
   Format bias_format{};
+  std::int64_t stored_bytes = -1;  // of weight and bias, where a file says; -1: as the formats take
   bool last_token_only = false;  // lm_head: in prefill only each sequence's last token needs logits
+
+  std::int64_t weight_bytes() const;  // of weight and bias
 
   bool operator==(const LinearWork&) const = default;
 };
@@ -52,8 +55,38 @@ struct AttentionWork {
   std::int64_t d_v = 0;
   std::int64_t window = 0;
   KvFormat kv = KvFormat::bf16;
+  std::int64_t chunk = 0;
+  std::int64_t top_k = 0;
+  bool shared = false;             // writes nothing: an earlier layer did
+  std::int64_t weight_bytes = 0;   // of sinks
 
   bool operator==(const AttentionWork&) const = default;
+};
+
+// Attention over latents, absorbed in decode.
+struct LatentWork {
+  LatentState state;
+  KvFormat kv = KvFormat::bf16;
+  std::int64_t weight_bytes = 0;
+
+  bool operator==(const LatentWork&) const = default;
+};
+
+// The scores of sparse attention: every query head against every cached key.
+struct IndexerWork {
+  IndexerState state;
+  KvFormat kv = KvFormat::bf16;
+  std::int64_t weight_bytes = 0;
+
+  bool operator==(const IndexerWork&) const = default;
+};
+
+// One step of a recurrence, its convolution and its small parameters included.
+struct RecurrentWork {
+  RecurrentState state;
+  std::int64_t weight_bytes = 0;
+
+  bool operator==(const RecurrentWork&) const = default;
 };
 
 enum class ElementwiseFunction : std::uint8_t {
@@ -73,9 +106,12 @@ struct ElementwiseWork {
   std::int64_t inputs = 1;   // rows read for a row written
   std::int64_t weights = 0;  // elements of weight and bias, read once
   Format weight_format{};
+  std::int64_t stored_bytes = -1;  // of them, where a file says; -1: as the format takes
   std::int64_t flops_per_element = 1;
   ActivationKind activation = ActivationKind::silu;
   bool last_token_only = false;
+
+  std::int64_t weight_bytes() const;
 
   bool operator==(const ElementwiseWork&) const = default;
 };
@@ -89,7 +125,8 @@ struct EmbeddingWork {
   bool operator==(const EmbeddingWork&) const = default;
 };
 
-using Work = std::variant<LinearWork, RouterWork, ExpertWork, AttentionWork, ElementwiseWork, EmbeddingWork>;
+using Work = std::variant<LinearWork, RouterWork, ExpertWork, AttentionWork, LatentWork, IndexerWork,
+                          RecurrentWork, ElementwiseWork, EmbeddingWork>;
 
 struct Op {
   std::string name;  // "q_proj", "attention", "attn_norm"

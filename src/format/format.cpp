@@ -22,8 +22,13 @@ constexpr std::array kLayouts = {
     Layout{FormatKind::f16, "f16", 1, 2, false},
     Layout{FormatKind::bf16, "bf16", 1, 2, false},
     Layout{FormatKind::f8_e4m3, "f8_e4m3", 1, 1, true},
+    Layout{FormatKind::f8_e4m3_channel, "f8_e4m3-c", 1, 1, true},
     Layout{FormatKind::f8_e4m3_b128, "f8_e4m3-b128", 1, 1, true},
+    Layout{FormatKind::f8_e4m3_b128_e8, "f8_e4m3-b128-e8", 1, 1, true},
+    Layout{FormatKind::nf4, "nf4", 64, 36, true},
+    Layout{FormatKind::nf4_dq, "nf4-dq", 64, 33, true},
     Layout{FormatKind::mxfp4, "mxfp4", 32, 17, true},
+    Layout{FormatKind::mxfp8, "mxfp8", 32, 33, true},
     Layout{FormatKind::nvfp4, "nvfp4", 16, 9, true},
     Layout{FormatKind::q4_0, "q4_0", 32, 18, false},
     Layout{FormatKind::q4_1, "q4_1", 32, 20, false},
@@ -52,44 +57,103 @@ const Layout* layout_of(FormatKind kind) {
   for (const Layout& layout : kLayouts) {
     if (layout.kind == kind) return &layout;
   }
-  return nullptr;  // int4_group: its block is a parameter
+  return nullptr;  // integer groups: their block is a parameter
 }
 
-constexpr std::string_view kInt4Prefix = "int4-g";
-constexpr std::string_view kZeroPointSuffix = "-zp";
-
-std::optional<Format> find_int4(std::string_view name) {
-  if (name.substr(0, kInt4Prefix.size()) != kInt4Prefix) return std::nullopt;
-  name.remove_prefix(kInt4Prefix.size());
-  bool zero_points = false;
-  if (name.size() > kZeroPointSuffix.size() &&
-      name.substr(name.size() - kZeroPointSuffix.size()) == kZeroPointSuffix) {
-    zero_points = true;
-    name.remove_suffix(kZeroPointSuffix.size());
+// 0 for kinds that are no integer groups.
+std::int64_t int_bits(FormatKind kind) {
+  switch (kind) {
+    case FormatKind::int2_group:
+      return 2;
+    case FormatKind::int3_group:
+      return 3;
+    case FormatKind::int4_group:
+      return 4;
+    case FormatKind::int5_group:
+      return 5;
+    case FormatKind::int6_group:
+      return 6;
+    case FormatKind::int8_group:
+      return 8;
+    default:
+      return 0;
   }
-  std::int32_t group = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), group);
-  const bool power_of_two = group > 0 && (group & (group - 1)) == 0;
-  if (error != std::errc{} || end != name.data() + name.size() || name.front() == '0' || !power_of_two ||
-      group < 16 || group > 1024) {
+}
+
+std::optional<FormatKind> int_kind(char digit) {
+  for (const FormatKind kind : {FormatKind::int2_group, FormatKind::int3_group, FormatKind::int4_group,
+                                FormatKind::int5_group, FormatKind::int6_group, FormatKind::int8_group}) {
+    if (int_bits(kind) == digit - '0') return kind;
+  }
+  return std::nullopt;
+}
+
+// f16; f32 where 8-bit weights have one a row and no zero point: bitsandbytes' SCB and vLLM's W8A8 are f32.
+std::int64_t scale_bytes(Format format) {
+  return format.kind == FormatKind::int8_group && format.group == 0 && !format.zero_points ? 4 : 2;
+}
+
+constexpr std::string_view kIntPrefix = "int";
+constexpr std::string_view kZeroPointSuffix = "-zp";
+constexpr std::string_view kWideZeroPointSuffix = "-zp16";
+
+bool remove_suffix(std::string_view& name, std::string_view suffix) {
+  if (name.size() <= suffix.size() || name.substr(name.size() - suffix.size()) != suffix) return false;
+  name.remove_suffix(suffix.size());
+  return true;
+}
+
+// "intB-gN" or "intB-c", with "-zp" or "-zp16" behind.
+std::optional<Format> find_int(std::string_view name) {
+  if (name.size() < 6 || name.substr(0, kIntPrefix.size()) != kIntPrefix || name[4] != '-') {
     return std::nullopt;
   }
-  return Format{FormatKind::int4_group, group, zero_points};
+  const std::optional<FormatKind> kind = int_kind(name[3]);
+  if (!kind) return std::nullopt;
+  Format format{*kind, 0, false};
+  name.remove_prefix(5);
+  format.wide_zero_points = remove_suffix(name, kWideZeroPointSuffix);
+  format.zero_points = format.wide_zero_points || remove_suffix(name, kZeroPointSuffix);
+  if (name == "c") return format;
+  if (name.size() < 2 || name[0] != 'g' || name[1] == '0') return std::nullopt;
+  name.remove_prefix(1);
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), format.group);
+  const bool power_of_two = format.group > 0 && (format.group & (format.group - 1)) == 0;
+  if (error != std::errc{} || end != name.data() + name.size() || !power_of_two || format.group < 16 ||
+      format.group > 1024) {
+    return std::nullopt;
+  }
+  return format;
+}
+
+std::int64_t int_storage_bytes(Format format, std::int64_t out, std::int64_t in) {
+  const std::int64_t bits = int_bits(format.kind);
+  const std::int64_t beside = scale_bytes(format) + (format.wide_zero_points ? 2 : 0);
+  // Whole groups; a row that is one group is whole bytes.
+  const std::int64_t groups = format.group > 0 ? checked_mul(out, div_up(in, format.group)) : out;
+  const std::int64_t weights = format.group > 0 ? format.group * bits / 8 : div_up(checked_mul(in, bits), 8);
+  const std::int64_t bytes = checked_mul(groups, checked_add(weights, beside));
+  // Zero points are packed without gaps.
+  const bool packed = format.zero_points && !format.wide_zero_points;
+  return packed ? checked_add(bytes, div_up(checked_mul(groups, bits), 8)) : bytes;
 }
 
 }  // namespace
 
 std::string format_name(Format format) {
   if (const Layout* layout = layout_of(format.kind)) return std::string(layout->name);
-  return std::string(kInt4Prefix) + std::to_string(format.group) +
-         (format.zero_points ? std::string(kZeroPointSuffix) : "");
+  std::string name(kIntPrefix);
+  name += std::to_string(int_bits(format.kind));
+  name += format.group > 0 ? "-g" + std::to_string(format.group) : "-c";
+  if (format.zero_points) name += format.wide_zero_points ? kWideZeroPointSuffix : kZeroPointSuffix;
+  return name;
 }
 
 std::optional<Format> find_format(std::string_view name) {
   for (const Layout& layout : kLayouts) {
     if (layout.name == name) return Format{layout.kind, 0, false};
   }
-  return find_int4(name);
+  return find_int(name);
 }
 
 const std::vector<std::string>& format_names() {
@@ -97,7 +161,8 @@ const std::vector<std::string>& format_names() {
     std::vector<std::string> all;
     for (const Layout& layout : kLayouts) all.emplace_back(layout.name);
     for (const char* name :
-         {"int4-g32", "int4-g64", "int4-g128", "int4-g32-zp", "int4-g64-zp", "int4-g128-zp"}) {
+         {"int4-g32", "int4-g64", "int4-g128", "int4-g32-zp", "int4-g64-zp", "int4-g128-zp", "int4-c",
+          "int4-g64-zp16", "int2-g64", "int3-g128", "int6-g64", "int8-g128", "int8-c"}) {
       all.emplace_back(name);
     }
     return all;
@@ -106,32 +171,45 @@ const std::vector<std::string>& format_names() {
 }
 
 std::int64_t storage_bytes(Format format, std::int64_t out, std::int64_t in) {
-  if (format.kind == FormatKind::int4_group) {
-    // Whole groups: a half byte a weight and an f16 scale; zero points are packed two to a byte.
-    const std::int64_t groups = checked_mul(out, div_up(in, format.group));
-    const std::int64_t weights_and_scales = checked_mul(groups, format.group / 2 + 2);
-    return format.zero_points ? checked_add(weights_and_scales, div_up(groups, 2)) : weights_and_scales;
-  }
+  if (int_bits(format.kind) > 0) return int_storage_bytes(format, out, in);
   const Layout& layout = *layout_of(format.kind);
   const std::int64_t blocks = checked_mul(checked_mul(out, div_up(in, layout.block)), layout.bytes);
   switch (format.kind) {
     case FormatKind::f8_e4m3:
     case FormatKind::nvfp4:
       return checked_add(blocks, 4);
+    case FormatKind::f8_e4m3_channel:
+      return checked_add(blocks, checked_mul(4, out));
     case FormatKind::f8_e4m3_b128:
       return checked_add(blocks, checked_mul(4, checked_mul(div_up(out, 128), div_up(in, 128))));
+    case FormatKind::f8_e4m3_b128_e8:
+      return checked_add(blocks, checked_mul(div_up(out, 128), div_up(in, 128)));
+    case FormatKind::nf4_dq:
+      // The layout's bytes hold the 8-bit scales; 256 of them share an f32.
+      return checked_add(blocks, checked_mul(4, div_up(blocks / layout.bytes, 256)));
     default:
       return blocks;
   }
 }
 
 double bits_per_weight(Format format) {
-  if (format.kind == FormatKind::int4_group) {
-    return 4.0 + (format.zero_points ? 20.0 : 16.0) / format.group;
+  if (const auto bits = static_cast<double>(int_bits(format.kind)); bits > 0) {
+    if (format.group == 0) return bits;  // the scales of long rows weigh nothing
+    const double zero_point = !format.zero_points ? 0 : format.wide_zero_points ? 16 : bits;
+    return bits + (16 + zero_point) / format.group;
   }
   const Layout& layout = *layout_of(format.kind);
   const double bits = 8.0 * static_cast<double>(layout.bytes) / static_cast<double>(layout.block);
-  return format.kind == FormatKind::f8_e4m3_b128 ? bits + 32.0 / (128.0 * 128.0) : bits;
+  switch (format.kind) {
+    case FormatKind::f8_e4m3_b128:
+      return bits + 32.0 / (128.0 * 128.0);
+    case FormatKind::f8_e4m3_b128_e8:
+      return bits + 8.0 / (128.0 * 128.0);
+    case FormatKind::nf4_dq:
+      return bits + 32.0 / (64.0 * 256.0);
+    default:
+      return bits;
+  }
 }
 
 bool is_plain_float(Format format) {

@@ -9,10 +9,16 @@ namespace memwall {
 std::int64_t Tensor::elements() const { return checked_mul(checked_mul(out, in), copies); }
 
 std::int64_t Tensor::bytes() const {
+  if (stored_bytes >= 0) return stored_bytes;
   // A vector's blocks lie along its length.
-  const std::int64_t each = role == Role::norm || role == Role::bias ? storage_bytes(format, 1, out)
-                                                                     : storage_bytes(format, out, in);
+  const bool vector = role == Role::norm || role == Role::bias || role == Role::parameter;
+  const std::int64_t each =
+      vector ? storage_bytes(format, 1, checked_mul(out, in)) : storage_bytes(format, out, in);
   return checked_mul(each, copies);
+}
+
+std::int64_t RecurrentState::bytes() const {
+  return checked_add(checked_mul(elements, element_bytes), checked_mul(conv_elements, 2));
 }
 
 const Tensor* Block::find(const std::string& wanted) const {
@@ -21,11 +27,24 @@ const Tensor* Block::find(const std::string& wanted) const {
   return it == tensors.end() ? nullptr : &*it;
 }
 
-namespace {
-
 std::int64_t block_count(const Block& block) {
   return block.layers.empty() ? 1 : static_cast<std::int64_t>(block.layers.size());
 }
+
+std::int64_t read_by_one_token(const Block& block, const Tensor& tensor, std::int64_t all) {
+  switch (tensor.read) {
+    case Read::gathered:
+    case Read::never:
+      return 0;
+    case Read::per_expert:
+      return all / tensor.copies * block.experts_per_token;
+    case Read::always:
+      break;
+  }
+  return all;
+}
+
+namespace {
 
 // Sums a quantity of every tensor over the layers it stands for.
 template <typename Quantity>
@@ -39,19 +58,6 @@ std::int64_t sum_tensors(const Model& model, Quantity quantity) {
   return total;
 }
 
-// Of `all` (elements or bytes of every copy), what a batch-1 step reads.
-std::int64_t read_once(const Block& block, const Tensor& tensor, std::int64_t all) {
-  switch (tensor.read) {
-    case Read::gathered:
-      return 0;
-    case Read::per_expert:
-      return all / tensor.copies * block.experts_per_token;
-    case Read::always:
-      break;
-  }
-  return all;
-}
-
 }  // namespace
 
 ParameterCount count_parameters(const Model& model) {
@@ -61,7 +67,7 @@ ParameterCount count_parameters(const Model& model) {
     return t.role == Role::embedding || t.role == Role::positions ? t.elements() : 0;
   });
   count.active =
-      sum_tensors(model, [](const Block& b, const Tensor& t) { return read_once(b, t, t.elements()); });
+      sum_tensors(model, [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.elements()); });
   return count;
 }
 
@@ -70,23 +76,80 @@ std::int64_t stored_bytes(const Model& model) {
 }
 
 std::int64_t read_bytes(const Model& model) {
-  return sum_tensors(model, [](const Block& b, const Tensor& t) { return read_once(b, t, t.bytes()); });
+  return sum_tensors(model, [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.bytes()); });
 }
 
-std::int64_t kv_cache_bytes(const Model& model, std::int64_t context) {
+namespace {
+
+struct EntryBytes {
+  KvFormat kv;
+
+  std::int64_t operator()(const KvState& s) const {
+    if (s.shared) return 0;
+    return checked_mul(s.kv_heads, checked_add(kv_vector_bytes(kv, s.d_k), kv_vector_bytes(kv, s.d_v)));
+  }
+  std::int64_t operator()(const LatentState& s) const {
+    return kv_vector_bytes(kv, checked_add(s.rank, s.rope));
+  }
+  std::int64_t operator()(const IndexerState& s) const { return kv_vector_bytes(kv, s.width); }
+  std::int64_t operator()(const RecurrentState&) const { return 0; }
+};
+
+// Entries one sequence of `context` tokens keeps.
+struct EntriesKept {
+  std::int64_t context;
+
+  std::int64_t operator()(const KvState& s) const {
+    if (s.window > 0) return std::min(s.window, context);
+    return s.chunk > 0 ? std::min(s.chunk, context) : context;
+  }
+  std::int64_t operator()(const LatentState& s) const {
+    return s.window > 0 ? std::min(s.window, context) : div_up(context, s.every);
+  }
+  std::int64_t operator()(const IndexerState& s) const { return div_up(context, s.every); }
+  std::int64_t operator()(const RecurrentState&) const { return 0; }
+};
+
+// Sums a quantity of every state over the layers it stands for.
+template <typename Quantity>
+std::int64_t sum_states(const Model& model, Quantity quantity) {
   std::int64_t total = 0;
   for (const Block& block : model.blocks) {
-    if (!block.state) continue;
-    const State& state = *block.state;
-    const std::int64_t token = checked_mul(state.kv_heads, checked_add(kv_vector_bytes(model.kv, state.d_k),
-                                                                       kv_vector_bytes(model.kv, state.d_v)));
-    const std::int64_t tokens = state.window > 0 ? std::min(state.window, context) : context;
-    total = checked_add(total, checked_mul(checked_mul(token, tokens), block_count(block)));
+    for (const Block::Placed& placed : block.states) {
+      total = checked_add(total, checked_mul(quantity(placed.state), block_count(block)));
+    }
   }
   return total;
 }
 
-std::int64_t kv_bytes_per_token(const Model& model) { return kv_cache_bytes(model, 1); }
+std::int64_t tokens_an_entry(const State& state) {
+  if (const auto* latent = std::get_if<LatentState>(&state)) return latent->every;
+  if (const auto* indexer = std::get_if<IndexerState>(&state)) return indexer->every;
+  return 1;
+}
+
+}  // namespace
+
+std::int64_t entry_bytes(const State& state, KvFormat kv) { return std::visit(EntryBytes{kv}, state); }
+
+std::int64_t kv_cache_bytes(const Model& model, std::int64_t context) {
+  return sum_states(model, [&](const State& state) {
+    return checked_mul(entry_bytes(state, model.kv), std::visit(EntriesKept{context}, state));
+  });
+}
+
+std::int64_t kv_bytes_per_token(const Model& model) {
+  return sum_states(model, [&](const State& state) {
+    return entry_bytes(state, model.kv) / tokens_an_entry(state);
+  });
+}
+
+std::int64_t state_bytes(const Model& model) {
+  return sum_states(model, [](const State& state) {
+    const auto* recurrent = std::get_if<RecurrentState>(&state);
+    return recurrent != nullptr ? recurrent->bytes() : 0;
+  });
+}
 
 Model with_weights(Model model, std::optional<Format> weights, std::optional<Format> head) {
   if (!weights && !head) return model;
@@ -103,22 +166,27 @@ Model with_weights(Model model, std::optional<Format> weights, std::optional<For
   } else if (weights) {
     model.head = keeps_16bit_head(*weights) ? head_16bit : *weights;
   }
+  const auto store_as = [](Tensor& tensor, Format format) {
+    tensor.format = format;
+    tensor.stored_bytes = -1;
+  };
   for (Block& block : model.blocks) {
     for (Tensor& tensor : block.tensors) {
       switch (tensor.role) {
         case Role::embedding:
         case Role::positions:
         case Role::lm_head:
-          tensor.format = model.head;
+          store_as(tensor, model.head);
           break;
         case Role::linear:
         case Role::expert:
-          if (weights) tensor.format = *weights;
+          if (weights) store_as(tensor, *weights);
           break;
         case Role::router:
         case Role::norm:
         case Role::bias:
-          if (weights) tensor.format = small_format(tensor.format);
+        case Role::parameter:
+          if (weights) store_as(tensor, small_format(tensor.format));
           break;
       }
     }

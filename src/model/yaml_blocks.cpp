@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "format/checked.h"
 #include "input/suggest.h"
+#include "model/yaml_run.h"
 
 namespace memwall {
 namespace {
@@ -15,11 +17,48 @@ using yaml::Node;
 
 constexpr Range kSize{1, std::int64_t{1} << 31};
 
-const std::vector<std::string> kLayerKeys = {"attention", "mlp", "moe", "kv_cache", "repeat", "pattern"};
+const std::vector<std::string> kLayerKeys = {"attention", "mlp",    "moe",    "mixer",
+                                             "kv_cache",  "repeat", "pattern"};
 
 Common with_own_weights(Mapping& map, Common common) {
   if (const Node* node = map.optional("weights")) common.weights = read_format(*node, "weights");
   return common;
+}
+
+// formats: {q_proj: q4_k, v_proj: q6_k}: of single tensors.
+void read_formats(Mapping& map, Block& block) {
+  const Node* node = map.optional("formats");
+  if (node == nullptr) return;
+  if (node->kind != yaml::Kind::mapping) yaml::fail(*node, "formats must be a mapping of tensors to formats");
+  for (const auto& [key, value] : node->entries) {
+    const auto it = std::find_if(block.tensors.begin(), block.tensors.end(),
+                                 [&, name = key.text](const Tensor& t) { return t.name == name; });
+    if (it == block.tensors.end()) {
+      std::vector<std::string> names;
+      for (const Tensor& tensor : block.tensors) names.push_back(tensor.name);
+      yaml::fail_unknown(key, "tensor in this block", key.text, names);
+    }
+    it->format = read_format(value, "format");
+  }
+}
+
+// tied: true: the block's weights are an earlier layer's. extra: tensors of a family's own, before the others.
+void read_additions(Mapping& map, const Common& common, Block& block) {
+  if (map.flag_or("tied", false)) {
+    for (Tensor& tensor : block.tensors) tensor.tied = true;
+  }
+  if (const Node* extra = map.optional("extra")) {
+    Block additions;
+    read_run(*extra, common, additions);
+    if (!additions.states.empty()) yaml::fail(*extra, "extra holds tensors; a block with a further state is a mixer");
+    for (const Tensor& tensor : additions.tensors) {
+      if (block.find(tensor.name) != nullptr)
+        yaml::fail(*extra, fmt::format("the block has a {} already", tensor.name));
+    }
+    block.tensors.insert(block.tensors.begin(), additions.tensors.begin(), additions.tensors.end());
+    for (Block::Placed& placed : block.states) placed.before += additions.tensors.size();
+  }
+  read_formats(map, block);
 }
 
 NormPlace read_norm_place(Mapping& map) {
@@ -70,6 +109,9 @@ AttentionSpec read_heads(Mapping& map, std::int64_t hidden_size) {
   }
   spec.v_head_dim = map.integer_or("v_head_dim", kSize, spec.head_dim);
   spec.window = map.integer_or("window", kSize, 0);
+  spec.chunk = map.integer_or("chunk", kSize, 0);
+  spec.top_k = map.integer_or("top_k", kSize, 0);
+  if (spec.window > 0 && spec.chunk > 0) yaml::fail(map.node(), "a layer slides (window) or is chunked, not both");
   return spec;
 }
 
@@ -84,15 +126,31 @@ Block read_attention(const Node& node, const Common& model_common) {
   }
   spec.rotary = map.flag_or("rotary", true);
   spec.fused_qkv = map.flag_or("fused_qkv", false);
+  if (const Node* gate = map.optional("gate")) {
+    spec.gate = read_choice<OutputGate>(*gate, "gate",
+                                        {{"in_q_proj", OutputGate::in_q_proj},
+                                         {"full", OutputGate::full},
+                                         {"head", OutputGate::head},
+                                         {"none", OutputGate::none}});
+    if (spec.fused_qkv && spec.gate == OutputGate::in_q_proj)
+      yaml::fail(*gate, "gate: in_q_proj needs a q_proj of its own, without fused_qkv");
+  }
+  spec.sinks = map.flag_or("sinks", false);
+  spec.sub_norm = map.flag_or("sub_norm", false);
+  spec.shared_kv = map.flag_or("shared_kv", false);
+  if (spec.fused_qkv && spec.shared_kv) yaml::fail(node, "shared_kv has a q_proj alone, without fused_qkv");
   spec.norm = read_norm_place(map);
+  Block block = attention_block(common, spec);
+  read_additions(map, common, block);
   map.finish();
-  return attention_block(common, spec);
+  return block;
 }
 
 Block read_kv_cache(const Node& node, const Common& common) {
   Mapping map(node, "kv_cache");
   AttentionSpec spec = read_heads(map, common.hidden_size);
   spec.rotary = map.flag_or("rotary", false);
+  spec.shared_kv = map.flag_or("shared_kv", false);
   map.finish();
   return kv_cache_block(spec);
 }
@@ -108,6 +166,9 @@ MlpSpec read_mlp_spec(Mapping& map) {
         {{"silu", ActivationKind::silu}, {"gelu", ActivationKind::gelu}, {"relu", ActivationKind::relu}});
   }
   spec.bias = map.flag_or("bias", false);
+  spec.sub_norm = map.flag_or("sub_norm", false);
+  spec.fused_gate_up = map.flag_or("fused_gate_up", false);
+  if (spec.fused_gate_up && !spec.gated) yaml::fail(map.node(), "fused_gate_up needs gated: true");
   spec.norm = read_norm_place(map);
   return spec;
 }
@@ -115,11 +176,10 @@ MlpSpec read_mlp_spec(Mapping& map) {
 Block read_mlp(const Node& node, const Common& model_common) {
   Mapping map(node, "mlp");
   const Common common = with_own_weights(map, model_common);
-  MlpSpec spec = read_mlp_spec(map);
-  spec.fused_gate_up = map.flag_or("fused_gate_up", false);
-  if (spec.fused_gate_up && !spec.gated) yaml::fail(node, "fused_gate_up needs gated: true");
+  Block block = mlp_block(common, read_mlp_spec(map));
+  read_additions(map, common, block);
   map.finish();
-  return mlp_block(common, spec);
+  return block;
 }
 
 Block read_moe(const Node& node, const Common& model_common) {
@@ -136,8 +196,12 @@ Block read_moe(const Node& node, const Common& model_common) {
     spec.shared_gate = shared_map.flag_or("gate", false);
     shared_map.finish();
   }
+  spec.latent = map.integer_or("latent", kSize, 0);
+  spec.idle = map.integer_or("idle", {0, 1 << 20}, 0);
+  Block block = moe_block(common, spec);
+  read_additions(map, common, block);
   map.finish();
-  return moe_block(common, spec);
+  return block;
 }
 
 // Any other key is a linear given by its shape, if its value is one; else it is a misspelt key.
@@ -156,12 +220,8 @@ Block read_shape(const Node& key, const Node& value, const Common& model_common)
         key, fmt::format("unknown key in a layer '{}'; did you mean {}? A linear of its own is {}: [out, in]",
                          key.text, join_or(nearest(key.text, kLayerKeys, 1)), key.text));
   }
-  if (shape->kind != yaml::Kind::sequence || shape->items.size() != 2) {
-    yaml::fail(*shape, fmt::format("{}: a shape is [out, in]", key.text));
-  }
-  const std::int64_t out = yaml::as_integer(shape->items[0], "out", kSize);
-  const std::int64_t in = yaml::as_integer(shape->items[1], "in", kSize);
-  return shape_block(common, key.text, out, in, bias);
+  const Tensor linear = shape_tensor(key, *shape, common);
+  return shape_block(common, key.text, linear.out, linear.in, bias);
 }
 
 // A block's own products must fit, so that the message can name its line.
@@ -179,6 +239,7 @@ void check_sizes(const Node& at, const Block& block) {
 Block read_block(const Node& key, const Node& value, const Common& common) {
   try {
     if (key.text == "attention") return read_attention(value, common);
+    if (key.text == "mixer") return read_mixer(value, common);
     if (key.text == "kv_cache") return read_kv_cache(value, common);
     if (key.text == "mlp") return read_mlp(value, common);
     if (key.text == "moe") return read_moe(value, common);
@@ -197,6 +258,17 @@ Format read_format(const Node& node, std::string_view what) {
   return *format;
 }
 
+Tensor shape_tensor(const Node& key, const Node& shape, const Common& common) {
+  if (shape.kind != yaml::Kind::sequence || shape.items.size() != 2) {
+    yaml::fail(shape, fmt::format("{}: a shape is [out, in]", key.text));
+  }
+  return {.name = key.text,
+          .role = Role::linear,
+          .out = yaml::as_integer(shape.items[0], "out", kSize),
+          .in = yaml::as_integer(shape.items[1], "in", kSize),
+          .format = common.weights};
+}
+
 std::vector<Block> read_layer(Mapping& layer, const Common& common) {
   std::vector<Block> blocks;
   for (const auto& [key, value] : layer.node().entries) {
@@ -207,7 +279,7 @@ std::vector<Block> read_layer(Mapping& layer, const Common& common) {
     blocks.push_back(read_block(key, value, common));
     check_sizes(key, blocks.back());
   }
-  if (blocks.empty()) yaml::fail(layer.node(), "a layer needs a block: attention, mlp, moe or a shape");
+  if (blocks.empty()) yaml::fail(layer.node(), "a layer needs a block: attention, mixer, mlp, moe or a shape");
   return blocks;
 }
 

@@ -15,6 +15,9 @@ namespace memwall {
 // over. Throws InputError.
 std::vector<Block> read_layer(yaml::Mapping& layer, const Common& common);
 
+// A linear from its shape, [out, in]. Throws InputError.
+Tensor shape_tensor(const yaml::Node& key, const yaml::Node& shape, const Common& common);
+
 Format read_format(const yaml::Node& node, std::string_view what);
 
 // One of a few words. Throws InputError naming the nearest.

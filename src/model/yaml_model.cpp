@@ -9,6 +9,7 @@
 #include "input/suggest.h"
 #include "model/blocks.h"
 #include "model/yaml_blocks.h"
+#include "model/yaml_run.h"
 
 namespace memwall {
 namespace {
@@ -88,7 +89,8 @@ void read_entry(const Node& entry, const Common& common, Model& model) {
 
 bool needs_hidden_size(const Node& layers) {
   const auto layer_needs = [](const Node& layer) {
-    return layer.find("attention") != nullptr || layer.find("mlp") != nullptr || layer.find("moe") != nullptr;
+    return layer.find("attention") != nullptr || layer.find("mixer") != nullptr ||
+           layer.find("mlp") != nullptr || layer.find("moe") != nullptr;
   };
   for (const Node& entry : layers.items) {
     if (layer_needs(entry)) return true;
@@ -108,6 +110,8 @@ Common read_common(Mapping& top, Model& model) {
   common.weights = model.weights;
   common.small = plain ? model.weights : Format{FormatKind::bf16, 0, false};
   common.head = keeps_16bit_head(model.weights) ? common.small : model.weights;
+  if (const Node* node = top.optional("head_weights")) common.head = read_format(*node, "head_weights");
+  if (const Node* node = top.optional("norm_weights")) common.small = read_format(*node, "norm_weights");
   model.head = common.head;
   model.kv = KvFormat::bf16;
   if (plain) model.kv = *find_kv_format(format_name(model.weights));
@@ -152,6 +156,8 @@ Model model_from_yaml(const Node& document) {
                 .tied = top.flag_or("tie_embeddings", false),
                 .bias = top.flag_or("lm_head_bias", false),
                 .final_norm = top.flag_or("final_norm", vocabulary)};
+  const Node* own_embedding = top.optional("embedding");
+  const Node* own_head = top.optional("head");
   const Node& layers = top.require("layers");
   top.finish();
 
@@ -159,19 +165,30 @@ Model model_from_yaml(const Node& document) {
     yaml::fail(layers, "layers must be a list of layers, each a mapping");
   }
   if (model.hidden_size == 0 && (vocabulary || head.final_norm || needs_hidden_size(layers))) {
-    yaml::fail(document, "a model with a vocabulary, attention, mlp or moe needs hidden_size");
+    yaml::fail(document, "a model with a vocabulary, attention, mixer, mlp or moe needs hidden_size");
   }
   if (!vocabulary && (positions > 0 || head.tied || head.bias)) {
     yaml::fail(document, "positions, tie_embeddings and lm_head_bias need vocab_size");
   }
   try {
-    if (vocabulary) model.blocks.push_back(embedding_block(common, model.vocab_size, positions));
+    if (own_embedding != nullptr) {
+      model.blocks.push_back({.kind = BlockKind::embedding});
+      read_run(*own_embedding, common, model.blocks.back());
+    } else if (vocabulary) {
+      model.blocks.push_back(embedding_block(common, model.vocab_size, positions));
+    }
     for (const Node& entry : layers.items) read_entry(entry, common, model);
-    if (vocabulary || head.final_norm) model.blocks.push_back(head_block(common, head));
+    if (own_head != nullptr) {
+      model.blocks.push_back({.kind = BlockKind::head});
+      read_run(*own_head, common, model.blocks.back());
+    } else if (vocabulary || head.final_norm) {
+      model.blocks.push_back(head_block(common, head));
+    }
     // Every sum a command may print must fit.
     count_parameters(model);
     stored_bytes(model);
     kv_bytes_per_token(model);
+    state_bytes(model);
   } catch (const std::overflow_error&) {
     yaml::fail(layers, "the layers' sizes multiply to more than 2^63 - 1 bytes");
   }

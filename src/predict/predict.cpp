@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 
+#include "format/checked.h"
 #include "format/units.h"
 
 namespace memwall {
@@ -32,6 +33,9 @@ struct PeakOf {
   Peak operator()(const RouterWork& w) const { return peak_for(card, w.linear.format); }
   Peak operator()(const ExpertWork& w) const { return peak_for(card, w.each.format); }
   Peak operator()(const AttentionWork& w) const { return peak_for(card, w.kv); }
+  Peak operator()(const LatentWork& w) const { return peak_for(card, w.kv); }
+  Peak operator()(const IndexerWork& w) const { return peak_for(card, w.kv); }
+  Peak operator()(const RecurrentWork&) const { return fastest(card, {ComputeType::bf16, ComputeType::f16}); }
   Peak operator()(const ElementwiseWork&) const {
     return fastest(card, {ComputeType::bf16, ComputeType::f16});
   }
@@ -76,9 +80,22 @@ Peak peak_for(const Card& card, Format format) {
     case FormatKind::bf16:
       return has(card, bf16) ? fastest(card, {bf16}) : fastest(card, {f16});
     case FormatKind::f8_e4m3:
+    case FormatKind::f8_e4m3_channel:
     case FormatKind::f8_e4m3_b128:
+    case FormatKind::f8_e4m3_b128_e8:
+    case FormatKind::mxfp8:
       return has(card, f8) ? fastest(card, {f8}) : fastest(card, {bf16, f16});
+    case FormatKind::int8_group:
+      // A scale a row leaves the product to the integer units (W8A8); groups are widened first.
+      if (format.group == 0 && !format.zero_points) return fastest(card, {int8, bf16, f16});
+      return fastest(card, {bf16, f16});
+    case FormatKind::int2_group:
+    case FormatKind::int3_group:
     case FormatKind::int4_group:
+    case FormatKind::int5_group:
+    case FormatKind::int6_group:
+    case FormatKind::nf4:
+    case FormatKind::nf4_dq:
       return fastest(card, {bf16, f16});
     case FormatKind::mxfp4:
     case FormatKind::nvfp4:
@@ -183,10 +200,11 @@ MemoryFit memory_fit(const Model& model, const Step& step, const Card& card) {
     const double one_copy = step.costs[i].activation_bytes / static_cast<double>((*step.ops)[i].count());
     largest_activation = std::max(largest_activation, one_copy);
   }
-  fit.required_bytes = static_cast<double>(stored_bytes(model)) +
-                       static_cast<double>(step.workload.batch) *
-                           static_cast<double>(kv_cache_bytes(model, step.workload.context)) +
-                       largest_activation;
+  fit.required_bytes =
+      static_cast<double>(stored_bytes(model)) +
+      static_cast<double>(step.workload.batch) *
+          static_cast<double>(checked_add(kv_cache_bytes(model, step.workload.context), state_bytes(model))) +
+      largest_activation;
   fit.capacity_bytes = card.capacity_GiB * kGiB;
   return fit;
 }

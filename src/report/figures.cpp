@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "format/units.h"
+#include "model/components.h"
 
 namespace memwall {
 namespace {
@@ -30,6 +31,29 @@ struct ShapeFigures {
     json["heads"] = w.heads;
     json["kv_heads"] = w.kv_heads;
     if (w.window > 0) json["window"] = w.window;
+    if (w.chunk > 0) json["chunk"] = w.chunk;
+    if (w.top_k > 0) json["top_k"] = w.top_k;
+  }
+  void operator()(const LatentWork& w) const {
+    json["out"] = w.state.heads * w.state.rank;
+    json["in"] = w.state.heads * (w.state.rank + w.state.rope);
+    json["format"] = std::string(kv_format_name(w.kv));
+    json["heads"] = w.state.heads;
+    json["kv_heads"] = 1;
+    if (w.state.window > 0) json["window"] = w.state.window;
+    if (w.state.top_k > 0) json["top_k"] = w.state.top_k;
+  }
+  void operator()(const IndexerWork& w) const {
+    json["out"] = w.state.heads;
+    json["in"] = w.state.heads * w.state.width;
+    json["format"] = std::string(kv_format_name(w.kv));
+    json["heads"] = w.state.heads;
+    json["kv_heads"] = 1;
+  }
+  void operator()(const RecurrentWork& w) const {
+    json["out"] = w.state.elements;
+    json["in"] = w.state.elements;
+    json["format"] = w.state.element_bytes == 4 ? "f32" : "bf16";
   }
   void operator()(const ElementwiseWork& w) const {
     json["out"] = w.rows_per_token * w.width;
@@ -71,7 +95,20 @@ Json model_figures(const Model& model) {
   json["bytes"] = {{"weights_total", stored_bytes(model)},
                    {"weights_read", read_bytes(model)},
                    {"kv_per_token", kv_bytes_per_token(model)},
-                   {"state", 0}};
+                   {"state", state_bytes(model)}};
+  for (const Component& c : components_of(model)) {
+    json["components"].push_back({{"name", c.name},
+                                  {"parameters", c.parameters},
+                                  {"stored_bytes", c.stored_bytes},
+                                  {"read_bytes", c.read_bytes}});
+  }
+  for (const Extra& extra : model.extras) {
+    json["extras"].push_back({{"what", extra.what},
+                              {"tensors", extra.tensors > 0 ? Json(extra.tensors) : Json(nullptr)},
+                              {"parameters", extra.parameters > 0 ? Json(extra.parameters) : Json(nullptr)},
+                              {"bytes", extra.bytes > 0 ? Json(extra.bytes) : Json(nullptr)}});
+  }
+  if (model.approximate) json["approximate"] = true;
   return json;
 }
 
@@ -132,6 +169,7 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
   json["head_weights"] = format_name(e.model->head);
   json["kv"] = std::string(kv_format_name(e.model->kv));
   json["tensor_parallel"] = 1;
+  if (e.model->approximate) json["approximate"] = true;
   json["bytes"] = byte_figures(e.step.total);
   json["flops"] = number(e.step.total.flops);
   json["intensity"] = number(e.prediction.intensity);

@@ -11,6 +11,8 @@ namespace memwall {
 
 std::string inspect_text(const Model& model, const std::vector<Op>& ops, const Step& step,
                          const Style& style);
+// Two models, figure by figure, and the second over the first.
+std::string inspect_pair_text(const Model& a, const Model& b, std::int64_t context, const Style& style);
 std::string estimate_text(const std::vector<Estimate>& estimates, bool with_ops, const Style& style);
 std::string models_text(const std::vector<Model>& models, const Style& style);
 std::string cards_text(const std::vector<Card>& cards, const Style& style);

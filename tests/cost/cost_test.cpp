@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/blocks.h"
-#include "model/zoo.h"
+#include "load/zoo.h"
 
 namespace memwall {
 namespace {

@@ -9,7 +9,7 @@
 #include "cost/op.h"
 #include "input/yaml.h"
 #include "model/yaml_model.h"
-#include "model/zoo.h"
+#include "load/zoo.h"
 
 namespace memwall {
 namespace {

@@ -37,7 +37,9 @@ const std::vector<Worked> kWorked = {
     {"f16", 1, 2, 0, 16},
     {"bf16", 1, 2, 0, 16},
     {"f8_e4m3", 1, 1, 4, 8},
+    {"nf4", 64, 32 + 4, 0, 4.5},
     {"mxfp4", 32, 16 + 1, 0, 4.25},
+    {"mxfp8", 32, 32 + 1, 0, 8.25},
     {"nvfp4", 16, 8 + 1, 4, 4.5},
     {"q4_0", 32, 2 + 16, 0, 4.5},
     {"q4_1", 32, 2 + 2 + 16, 0, 5},
@@ -63,6 +65,13 @@ const std::vector<Worked> kWorked = {
     {"int4-g32", 32, 16 + 2, 0, 4.5},
     {"int4-g64", 64, 32 + 2, 0, 4.25},
     {"int4-g128", 128, 64 + 2, 0, 4.125},
+    {"int2-g64", 64, 16 + 2, 0, 2.25},
+    {"int3-g32", 32, 12 + 2, 0, 3.5},
+    {"int5-g64", 64, 40 + 2, 0, 5.25},
+    {"int6-g64", 64, 48 + 2, 0, 6.25},
+    {"int8-g128", 128, 128 + 2, 0, 8.125},
+    {"int4-g64-zp16", 64, 32 + 2 + 2, 0, 4.5},
+    {"int3-g64-zp16", 64, 24 + 2 + 2, 0, 3.5},
 };
 
 TEST(StorageBytes, OfWholeBlocks) {
@@ -112,6 +121,36 @@ TEST(StorageBytes, Int4ZeroPointsArePackedTwoToAByte) {
   EXPECT_EQ(bytes("int4-g16", 1, 17), 2 * (8 + 2));
 }
 
+TEST(StorageBytes, OfAScaleARow) {
+  EXPECT_EQ(bytes("f8_e4m3-c", 3, 100), 300 + 3 * 4);
+  EXPECT_EQ(bytes("int8-c", 3, 100), 3 * (100 + 4));
+  EXPECT_EQ(bytes("int4-c", 3, 101), 3 * (51 + 2));
+  EXPECT_EQ(bytes("int3-c", 2, 9), 2 * (4 + 2));            // 27 bits
+  EXPECT_EQ(bytes("int4-c-zp", 3, 100), 3 * (50 + 2) + 2);  // three nibbles
+  EXPECT_EQ(bytes("int8-c-zp", 3, 100), 3 * (100 + 2) + 3);
+  EXPECT_EQ(bytes("int8-c-zp16", 3, 100), 3 * (100 + 2 + 2));
+  // Llama-2 13B's down_proj as GPTQ with group_size -1.
+  EXPECT_EQ(bytes("int4-c-zp", 5120, 13'824), 5120 * (6912 + 2) + 2560);
+}
+
+TEST(StorageBytes, ZeroPointsAreAsWideAsWeights) {
+  EXPECT_EQ(bytes("int3-g128-zp", 4, 256), 8 * (48 + 2) + 3);  // eight of three bits
+  EXPECT_EQ(bytes("int2-g64-zp", 3, 64), 3 * (16 + 2) + 1);
+  EXPECT_EQ(bytes("int8-g128-zp", 3, 128), 3 * (128 + 2) + 3);
+}
+
+TEST(StorageBytes, F8BlockScalesOfOneByte) {
+  EXPECT_EQ(bytes("f8_e4m3-b128-e8", 129, 129), 16'641 + 4);
+  EXPECT_EQ(bytes("f8_e4m3-b128-e8", 1, 1), 1 + 1);
+}
+
+TEST(StorageBytes, DoubleQuantisationScalesScales) {
+  EXPECT_EQ(bytes("nf4-dq", 1, 64), 32 + 1 + 4);
+  EXPECT_EQ(bytes("nf4-dq", 256, 64), 256 * 33 + 4);
+  EXPECT_EQ(bytes("nf4-dq", 257, 65), 514 * 33 + 3 * 4);
+  EXPECT_EQ(bytes("nf4-dq", 4096, 4096), 8'388'608 + 262'144 + 4096);
+}
+
 TEST(StorageBytes, ThrowsWhereTheProductOverflows) {
   const std::int64_t big = std::int64_t{1} << 31;
   for (const std::string& name : format_names()) {
@@ -132,14 +171,22 @@ TEST(BitsPerWeight, AreTheDesignsTable) {
   EXPECT_DOUBLE_EQ(bits_per_weight(format("int4-g1024")), 4.015625);
   EXPECT_DOUBLE_EQ(bits_per_weight(format("int4-g128-zp")), 4.15625);  // + 4 / 128
   EXPECT_DOUBLE_EQ(bits_per_weight(format("int4-g32-zp")), 4.625);
+  EXPECT_DOUBLE_EQ(bits_per_weight(format("int3-g128-zp")), 3 + 19.0 / 128);
+  EXPECT_DOUBLE_EQ(bits_per_weight(format("int4-c")), 4);
+  EXPECT_DOUBLE_EQ(bits_per_weight(format("int8-c-zp")), 8);
+  EXPECT_DOUBLE_EQ(bits_per_weight(format("f8_e4m3-c")), 8);
   EXPECT_DOUBLE_EQ(bits_per_weight(format("f8_e4m3-b128")), 8.001953125);
+  EXPECT_DOUBLE_EQ(bits_per_weight(format("f8_e4m3-b128-e8")), 8.00048828125);
+  EXPECT_DOUBLE_EQ(bits_per_weight(format("nf4-dq")), 4.126953125);
 }
 
 TEST(BitsPerWeight, AgreeWithTheBytesOfALargeTensor) {
   const std::int64_t n = 16'384;
   for (const std::string& name : format_names()) {
     const double bits = 8.0 * static_cast<double>(bytes(name, n, n)) / static_cast<double>(n * n);
-    EXPECT_NEAR(bits, bits_per_weight(format(name)), 1e-6) << name;
+    // A scale a row weighs less the longer the row is.
+    const double row = name.ends_with("-c") ? 32.0 / static_cast<double>(n) : 0;
+    EXPECT_NEAR(bits, bits_per_weight(format(name)), row + 1e-6) << name;
   }
 }
 
@@ -147,16 +194,22 @@ TEST(FormatNames, RoundTripAndAreUnique) {
   for (const std::string& name : format_names()) EXPECT_EQ(format_name(format(name)), name);
   const std::set<std::string> unique(format_names().begin(), format_names().end());
   EXPECT_EQ(unique.size(), format_names().size());
-  EXPECT_EQ(format_names().size(), 28U + 6U);
+  EXPECT_EQ(format_names().size(), 33U + 13U);
 }
 
-TEST(FormatNames, OfEveryInt4Group) {
-  for (const int group : {16, 32, 64, 128, 256, 512, 1024}) {
-    for (const bool zero_points : {false, true}) {
-      const Format f{FormatKind::int4_group, group, zero_points};
-      const std::string name = "int4-g" + std::to_string(group) + (zero_points ? "-zp" : "");
-      EXPECT_EQ(format_name(f), name);
-      EXPECT_EQ(format(name), f);
+TEST(FormatNames, OfEveryIntegerGroup) {
+  const std::vector<std::pair<int, FormatKind>> kinds = {
+      {2, FormatKind::int2_group}, {3, FormatKind::int3_group}, {4, FormatKind::int4_group},
+      {5, FormatKind::int5_group}, {6, FormatKind::int6_group}, {8, FormatKind::int8_group}};
+  for (const auto& [bits, kind] : kinds) {
+    for (const int group : {0, 16, 32, 64, 128, 256, 512, 1024}) {
+      const std::string base =
+          "int" + std::to_string(bits) + (group > 0 ? "-g" + std::to_string(group) : "-c");
+      for (const Format& f : {Format{kind, group, false}, {kind, group, true}, {kind, group, true, true}}) {
+        const std::string name = base + (f.wide_zero_points ? "-zp16" : f.zero_points ? "-zp" : "");
+        EXPECT_EQ(format_name(f), name);
+        EXPECT_EQ(format(name), f);
+      }
     }
   }
 }
@@ -186,6 +239,17 @@ TEST(FindFormat, KnowsNothingElse) {
                            "int4-g128 ",
                            "int4-g99999999999999999999",
                            "int4-gN",
+                           "int4-c128",
+                           "int4-c-",
+                           "int4c",
+                           "int4-zp",
+                           "int4--zp",
+                           "int4-c-zp8",
+                           "int4-g128-zp16-zp",
+                           "int1-g128",
+                           "int7-c",
+                           "int16-c",
+                           "nf4-g64",
                            "f8_e4m3-b64"}) {
     EXPECT_FALSE(find_format(name).has_value()) << name;
   }
@@ -195,6 +259,8 @@ TEST(Formats, CompareByEveryField) {
   EXPECT_EQ(format("int4-g128"), format("int4-g128"));
   EXPECT_NE(format("int4-g128"), format("int4-g64"));
   EXPECT_NE(format("int4-g128"), format("int4-g128-zp"));
+  EXPECT_NE(format("int4-g128-zp"), format("int4-g128-zp16"));
+  EXPECT_NE(format("int4-g128"), format("int3-g128"));
   EXPECT_NE(format("f16"), format("bf16"));
 }
 
@@ -207,8 +273,8 @@ TEST(Formats, WhichArePlainFloats) {
 
 TEST(Formats, WhichKeepA16BitHead) {
   for (const std::string& name : format_names()) {
-    const bool keeps =
-        name.starts_with("int4-g") || name.starts_with("f8_") || name == "mxfp4" || name == "nvfp4";
+    const bool keeps = name.starts_with("int") || name.starts_with("f8_") || name.starts_with("nf4") ||
+                       name.starts_with("mxfp") || name == "nvfp4";
     EXPECT_EQ(keeps_16bit_head(format(name)), keeps) << name;
   }
   EXPECT_TRUE(keeps_16bit_head(format("int4-g1024-zp")));

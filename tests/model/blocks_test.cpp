@@ -19,22 +19,24 @@ Block only_block(const std::string& layer, const std::string& top = "") {
   return model.blocks.at(0);
 }
 
+// The KV cache of an attention block.
+KvState kv(const Block& block) { return std::get<KvState>(block.states.at(0).state); }
+
 TEST(AttentionBlock, Default) {
   const Block block = only_block("attention: {heads: 4, kv_heads: 2}");
   EXPECT_EQ(block.kind, BlockKind::attention);
   EXPECT_THAT(shapes(block), ElementsAre("attn_norm 64x1 bf16", "q_proj 64x64 bf16", "k_proj 32x64 bf16",
                                          "v_proj 32x64 bf16", "o_proj 64x64 bf16"));
-  EXPECT_EQ(block.heads, 4);
-  EXPECT_TRUE(block.rotary);
-  ASSERT_TRUE(block.state.has_value());
-  EXPECT_EQ(block.state->kv_heads, 2);
-  EXPECT_EQ(block.state->d_k, 16);
-  EXPECT_EQ(block.state->d_v, 16);
-  EXPECT_EQ(block.state->window, 0);
+  EXPECT_EQ(kv(block).heads, 4);
+  EXPECT_TRUE(kv(block).rotary);
+  EXPECT_EQ(kv(block).kv_heads, 2);
+  EXPECT_EQ(kv(block).d_k, 16);
+  EXPECT_EQ(kv(block).d_v, 16);
+  EXPECT_EQ(kv(block).window, 0);
 }
 
 TEST(AttentionBlock, KvHeadsDefaultToHeads) {
-  EXPECT_EQ(only_block("attention: {heads: 4}").state->kv_heads, 4);
+  EXPECT_EQ(kv(only_block("attention: {heads: 4}")).kv_heads, 4);
 }
 
 TEST(AttentionBlock, ValueHeadsMayHaveAnotherWidth) {
@@ -42,10 +44,10 @@ TEST(AttentionBlock, ValueHeadsMayHaveAnotherWidth) {
       "attention: {heads: 4, kv_heads: 2, head_dim: 24, v_head_dim: 8, window: 100, rotary: false}");
   EXPECT_THAT(shapes(block), ElementsAre("attn_norm 64x1 bf16", "q_proj 96x64 bf16", "k_proj 48x64 bf16",
                                          "v_proj 16x64 bf16", "o_proj 64x32 bf16"));
-  EXPECT_EQ(block.state->d_k, 24);
-  EXPECT_EQ(block.state->d_v, 8);
-  EXPECT_EQ(block.state->window, 100);
-  EXPECT_FALSE(block.rotary);
+  EXPECT_EQ(kv(block).d_k, 24);
+  EXPECT_EQ(kv(block).d_v, 8);
+  EXPECT_EQ(kv(block).window, 100);
+  EXPECT_FALSE(kv(block).rotary);
 }
 
 TEST(AttentionBlock, Biases) {
@@ -84,7 +86,7 @@ TEST(Norms, KindsOfThem) {
                           "q_norm 16x1 bf16", "q_norm.bias 16x1 bf16", "k_norm 16x1 bf16",
                           "k_norm.bias 16x1 bf16", "o_proj 64x64 bf16"));
   EXPECT_EQ(shapes(only_block(layer, "norm: layer_no_bias\n")), shapes(only_block(layer, "norm: rms\n")));
-  EXPECT_EQ(only_block(layer, "norm: layer_no_bias\n").norm, NormKind::layer_no_bias);
+  EXPECT_EQ(only_block(layer, "norm: layer_no_bias\n").tensors.front().norm, NormKind::layer_no_bias);
   EXPECT_THAT(shapes(only_block(layer, "norm: none\n")),
               ElementsAre("qkv_proj 192x64 bf16", "o_proj 64x64 bf16"));
 }
@@ -110,10 +112,9 @@ TEST(MoeBlock, ExpertsRouterAndSharedExpert) {
       "true}}");
   EXPECT_THAT(shapes(block),
               ElementsAre("mlp_norm 64x1 bf16", "router 8x64 bf16", "router.bias 8x1 bf16",
-                          "8*experts.gate_proj 32x64 bf16", "8*experts.up_proj 32x64 bf16",
+                          "shared_expert.gate 1x64 bf16", "8*experts.gate_proj 32x64 bf16", "8*experts.up_proj 32x64 bf16",
                           "8*experts.down_proj 64x32 bf16", "shared_expert.gate_proj 48x64 bf16",
-                          "shared_expert.up_proj 48x64 bf16", "shared_expert.down_proj 64x48 bf16",
-                          "shared_expert.gate 1x64 bf16"));
+                          "shared_expert.up_proj 48x64 bf16", "shared_expert.down_proj 64x48 bf16"));
   EXPECT_EQ(block.experts_per_token, 2);
   EXPECT_EQ(block.find("router")->role, Role::router);
   EXPECT_EQ(block.find("experts.up_proj")->role, Role::expert);
@@ -185,7 +186,7 @@ TEST(ExplicitShapes, TheExampleOfTheDocs) {
   EXPECT_THAT(shapes(model.blocks[0]), ElementsAre("qkv 3072x1024 bf16"));
   EXPECT_EQ(model.blocks[1].kind, BlockKind::kv_cache);
   EXPECT_THAT(model.blocks[1].tensors, IsEmpty());
-  EXPECT_FALSE(model.blocks[1].rotary);
+  EXPECT_FALSE(kv(model.blocks[1]).rotary);
   EXPECT_THAT(shapes(model.blocks[2]), ElementsAre("out 1024x1024 bf16"));
   EXPECT_EQ(model.layers, 24);
   EXPECT_EQ(count_parameters(model).total, 24 * (3072 * 1024 + 1024 * 1024));
@@ -202,11 +203,11 @@ TEST(ExplicitShapes, WithBiasAndWeights) {
 
 TEST(KvCacheBlock, HeadsWidthsWindow) {
   const Block block = only_block("kv_cache: {heads: 8, kv_heads: 2, head_dim: 24, v_head_dim: 8, window: 9}");
-  EXPECT_EQ(block.heads, 8);
-  EXPECT_EQ(block.state->kv_heads, 2);
-  EXPECT_EQ(block.state->d_k, 24);
-  EXPECT_EQ(block.state->d_v, 8);
-  EXPECT_EQ(block.state->window, 9);
+  EXPECT_EQ(kv(block).heads, 8);
+  EXPECT_EQ(kv(block).kv_heads, 2);
+  EXPECT_EQ(kv(block).d_k, 24);
+  EXPECT_EQ(kv(block).d_v, 8);
+  EXPECT_EQ(kv(block).window, 9);
 }
 
 TEST(KvBytes, OfEveryCacheFormat) {

@@ -7,7 +7,7 @@
 
 #include "input/yaml.h"
 #include "model/yaml_model.h"
-#include "model/zoo.h"
+#include "load/zoo.h"
 
 namespace memwall {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/yaml_model.h"
-#include "model/zoo.h"
+#include "load/zoo.h"
 #include "tests/report/golden.h"
 
 namespace memwall {

@@ -1,5 +1,5 @@
 // The models memwall ships, against the counts their publishers state.
-#include "model/zoo.h"
+#include "load/zoo.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <array>
+
+#include "huggingface/family.h"
+
+namespace memwall {
+namespace {
+
+std::array<const std::vector<Family>*, 4> tables() {
+  return {&dense_families(), &moe_families(), &latent_families(), &recurrent_families()};
+}
+
+}  // namespace
+
+const Family* find_family(const std::string& model_type) {
+  for (const std::vector<Family>* table : tables()) {
+    for (const Family& family : *table) {
+      const auto same = [&](const char* type) { return model_type == type; };
+      if (std::any_of(family.types.begin(), family.types.end(), same)) return &family;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> family_types() {
+  std::vector<std::string> types;
+  for (const std::vector<Family>* table : tables()) {
+    for (const Family& family : *table) types.insert(types.end(), family.types.begin(), family.types.end());
+  }
+  std::sort(types.begin(), types.end());
+  return types;
+}
+
+}  // namespace memwall

@@ -1,0 +1,177 @@
+#include "huggingface/families_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "format/checked.h"
+
+namespace memwall {
+namespace {
+
+constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
+
+std::int64_t checked_size(const Config& config, const char* name, std::int64_t value, std::int64_t least) {
+  if (value < least || value > kMostSize)
+    config.fail(fmt::format("{} is {}; it must be from {} to {}", name, value, least, kMostSize));
+  return value;
+}
+
+}  // namespace
+
+std::int64_t size_at(const Config& config, Names names) {
+  return checked_size(config, *names.begin(), config.integer(names), 1);
+}
+
+std::int64_t size_or(const Config& config, Names names, std::int64_t fallback) {
+  return checked_size(config, *names.begin(), config.integer_or(names, fallback), 1);
+}
+
+std::int64_t size_or_none(const Config& config, Names names, std::int64_t fallback) {
+  return checked_size(config, *names.begin(), config.integer_or(names, fallback), 0);
+}
+
+std::int64_t size_or_auto(const Config& config, Names names, std::int64_t automatic) {
+  const json::Value* value = config.find(names);
+  const bool stated = value != nullptr && value->kind != json::Kind::text;
+  return stated ? size_or(config, names, automatic) : checked_size(config, *names.begin(), automatic, 1);
+}
+
+std::int64_t scaled(const Config& config, const char* name, double factor, std::int64_t whole) {
+  if (!(factor > 0 && factor <= 1000)) config.fail(fmt::format("{} must be above 0, up to 1000", name));
+  return static_cast<std::int64_t>(factor * static_cast<double>(whole));
+}
+
+std::string layer_text(const Config& config, Names names, std::int32_t layer) {
+  const json::Value* list = config.find(names);
+  const auto index = static_cast<std::size_t>(layer);
+  if (list == nullptr || list->kind != json::Kind::array || index >= list->items.size()) return "";
+  return json::as_text(config.file(), list->items[index], *names.begin());
+}
+
+std::int64_t layer_override(const Config& config, std::int32_t layer, const char* key, std::int64_t fallback) {
+  const json::Value* all = config.find({"per_layer_config"});
+  if (all == nullptr || all->kind != json::Kind::object) return fallback;
+  // The keys are padded to the width of the last layer's.
+  for (const std::string& name :
+       {fmt::format("{}", layer), fmt::format("{:02}", layer), fmt::format("{:03}", layer)}) {
+    const json::Value* own = all->find(name);
+    if (own == nullptr || own->kind != json::Kind::object) continue;
+    const json::Value* value = own->find(key);
+    if (value == nullptr || value->kind == json::Kind::null) return fallback;
+    return json::as_integer(config.file(), *value, key, {1, kMostSize});
+  }
+  return fallback;
+}
+
+bool is_full_attention(const std::string& type) {
+  return type == "attention" || type == "full_attention" || type == "*";
+}
+
+void type_layers(Plan& plan, const std::function<bool(std::int32_t)>& full, const char* other) {
+  if (!plan.types.empty()) return;
+  for (std::int32_t i = 0; i < plan.layers; ++i) plan.types.emplace_back(full(i) ? "full_attention" : other);
+}
+
+std::vector<bool> named_layers(const Config& config, Names names, const Plan& plan, std::int64_t first) {
+  std::vector<bool> named(static_cast<std::size_t>(plan.layers), false);
+  for (const std::int64_t index : config.integers(names)) {
+    const std::int64_t layer = index - first;
+    if (layer >= 0 && layer < plan.layers) named[static_cast<std::size_t>(layer)] = true;
+  }
+  return named;
+}
+
+void all_biases(Plan& plan, bool on) {
+  plan.attention.bias_q = plan.attention.bias_k = plan.attention.bias_v = plan.attention.bias_o = on;
+  plan.mlp.bias = on;
+}
+
+void all_moe(Plan& plan) { plan.moe_layers.assign(static_cast<std::size_t>(plan.layers), true); }
+
+void check_heads(const Config& config, const AttentionSpec& spec) {
+  if (spec.heads < 1 || spec.kv_heads < 1 || spec.heads % spec.kv_heads != 0) {
+    config.fail(fmt::format("a layer's {} heads must be a multiple of its {} key-value heads", spec.heads,
+                            spec.kv_heads));
+  }
+}
+
+std::vector<Block> nothing(const Config&, const Plan&, const LayerPlan&) { return {}; }
+
+void remove_tensor(Block& block, const std::string& name) {
+  const auto it = std::find_if(block.tensors.begin(), block.tensors.end(),
+                               [&](const Tensor& tensor) { return tensor.name == name; });
+  if (it == block.tensors.end()) return;
+  const auto at = static_cast<std::size_t>(it - block.tensors.begin());
+  block.tensors.erase(it);
+  for (Block::Placed& placed : block.states) placed.before -= placed.before > at ? 1 : 0;
+}
+
+void insert_after_states(Block& block, const std::vector<Tensor>& tensors) {
+  const auto at = static_cast<std::ptrdiff_t>(block.states.back().before);
+  block.tensors.insert(block.tensors.begin() + at, tensors.begin(), tensors.end());
+}
+
+void mark_tied(Block& block) {
+  for (Tensor& tensor : block.tensors) tensor.tied = true;
+}
+
+std::int64_t state_width(const Config& config) {
+  const std::string type = config.text_or({"mamba_ssm_cache_dtype", "mamba_ssm_dtype"}, "float32");
+  return type == "float32" || type == "auto" ? 4 : 2;
+}
+
+MambaSpec read_mamba(const Config& config, const Plan& plan) {
+  MambaSpec spec;
+  spec.state = size_or(config, {"state_size", "mamba_d_state"}, 16);
+  spec.conv = size_or(config, {"conv_kernel", "mamba_d_conv"}, 4);
+  spec.dt_rank = size_or_auto(config, {"time_step_rank", "mamba_dt_rank"}, div_up(plan.common.hidden_size, 16));
+  spec.bias = config.flag_or({"use_bias", "mamba_proj_bias"}, false);
+  spec.conv_bias = config.flag_or({"use_conv_bias", "mamba_conv_bias"}, true);
+  spec.element_bytes = state_width(config);
+  return spec;
+}
+
+Mamba2Spec read_mamba2(const Config& config, const Plan& plan) {
+  Mamba2Spec spec;
+  spec.heads = size_or(config, {"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"}, 128);
+  const std::int64_t expand = size_or(config, {"expand", "mamba_expand"}, 2);
+  const std::int64_t inner = size_or(config, {"mamba_d_ssm"}, checked_mul(plan.common.hidden_size, expand));
+  spec.head_dim = size_or_auto(config, {"mamba_head_dim", "mamba_d_head", "mamba_headdim"}, inner / spec.heads);
+  spec.state = size_or(config, {"ssm_state_size", "mamba_d_state", "state_size"}, 128);
+  spec.groups = size_or(config, {"n_groups", "mamba_n_groups", "mamba_ngroups"}, 1);
+  spec.conv = size_or(config, {"conv_kernel", "mamba_d_conv"}, 4);
+  spec.bias = config.flag_or({"mamba_proj_bias", "use_bias", "add_bias_linear"}, false);
+  spec.conv_bias = config.flag_or({"use_conv_bias", "mamba_conv_bias"}, true);
+  spec.element_bytes = state_width(config);
+  return spec;
+}
+
+MlaSpec read_mla(const Config& config, const Plan& plan) {
+  MlaSpec spec;
+  spec.heads = plan.attention.heads;
+  spec.q_lora_rank = size_or_none(config, {"q_lora_rank"});
+  spec.kv_lora_rank = size_at(config, {"kv_lora_rank"});
+  spec.qk_nope_head_dim = size_or_none(config, {"qk_nope_head_dim"});
+  spec.qk_rope_head_dim = size_or_none(config, {"qk_rope_head_dim"});
+  spec.v_head_dim = size_at(config, {"v_head_dim"});
+  spec.bias = config.flag_or({"attention_bias"}, false);
+  spec.norm = plan.attention.norm;
+  if (spec.heads < 1 || spec.qk_nope_head_dim + spec.qk_rope_head_dim < 1) {
+    config.fail(
+        "latent attention needs num_attention_heads, kv_lora_rank, qk_nope_head_dim and v_head_dim above 0");
+  }
+  return spec;
+}
+
+std::vector<Tensor> hyper_connection(const Config& config, const Plan& plan, const std::string& name) {
+  const std::int64_t copies = size_or(config, {"hc_mult"}, 4);
+  Block part;
+  const std::int64_t mixes = checked_mul(2 + copies, copies);
+  add_linear(part, plan.common, name + ".fn", mixes, checked_mul(copies, plan.common.hidden_size));
+  add_parameter(part, plan.common, name + ".base", mixes);
+  add_parameter(part, plan.common, name + ".scale", 3);
+  return part.tensors;
+}
+
+}  // namespace memwall

@@ -1,0 +1,109 @@
+// What sets one family of models apart from the common decoder: docs/adding-a-family.md shows how to add
+// one. A family is a row of a table; what a row cannot say, its functions do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "huggingface/config.h"
+#include "model/blocks.h"
+
+namespace memwall {
+
+// A property the config may state under `key`; without a key it is fixed.
+struct Switch {
+  const char* key = nullptr;
+  bool fallback = false;
+};
+
+// Which layers slide, where the config holds no layer_types.
+enum class Sliding : std::uint8_t {
+  ignored,    // sliding_window is there, but no layer uses it
+  all,        // every layer, where sliding_window is set
+  by_switch,  // layers from max_window_layers on, where use_sliding_window is true (Qwen)
+  pattern,    // all but every sliding_pattern-th layer
+};
+
+struct Plan;
+struct LayerPlan;
+
+struct Family {
+  std::vector<const char*> types{};  // its names in model_type
+
+  NormKind norm = NormKind::rms;
+  NormPlace norm_place = NormPlace::pre;
+  bool tied = false;  // where tie_word_embeddings is stated nowhere
+  Switch qkv_bias{"attention_bias", false};
+  Switch o_bias{"attention_bias", false};
+  Switch mlp_bias{"mlp_bias", false};
+  bool lm_head_bias = false;
+  bool rotary = true;
+  bool gated = true;
+  bool fused_qkv = false;
+  bool fused_gate_up = false;
+  Switch parallel{};  // attention and MLP read the same normed input: one norm for both
+  QkNorm qk_norm = QkNorm::none;
+  Switch qk_norm_if{nullptr, true};  // qk_norm holds where this is true
+  Sliding sliding = Sliding::ignored;
+  std::int32_t sliding_pattern = 0;  // the default of sliding_window_pattern
+  const char* positions = nullptr;   // the key that counts learned positions
+  std::int64_t extra_positions = 0;  // rows of the table beyond them
+  Switch router_bias{};
+  bool shared_gate = false;
+  // Corrects what was read by the common names, before layers are made.
+  void (*adjust)(const Config&, Plan&) = nullptr;
+  // A layer's token mixer and its feed-forward, where they are not attention and mlp or moe. May return
+  // several blocks or none.
+  std::vector<Block> (*mixer)(const Config&, const Plan&, const LayerPlan&) = nullptr;
+  std::vector<Block> (*feed_forward)(const Config&, const Plan&, const LayerPlan&) = nullptr;
+};
+
+// One layer as read, before its blocks are made.
+struct LayerPlan {
+  std::int32_t index = 0;
+  std::string type{};  // of layer_types: "full_attention", "linear_attention"; "" where there is no list
+  bool moe = false;
+  AttentionSpec attention;
+  MlpSpec mlp;
+};
+
+// The model as read by the common names.
+struct Plan {
+  Common common;
+  HeadSpec head;
+  std::int64_t positions = 0;
+  std::int32_t layers = 0;
+  AttentionSpec attention;
+  MlpSpec mlp;
+  MoeSpec moe;                        // experts = 0: none
+  std::vector<bool> moe_layers;       // by layer
+  std::vector<std::string> types;     // layer_types; empty where there is no list
+  std::int64_t embedding_width = 0;  // of the token table, where it is not the hidden size
+  bool embedding_norm = false;       // a norm of the embedded tokens
+  std::vector<Tensor> head_parts;    // between the layers and the final norm
+  std::vector<std::string> notes;       // what the checkpoint holds besides, or what was assumed
+};
+
+// The tables, one a source file.
+const std::vector<Family>& dense_families();
+const std::vector<Family>& moe_families();
+const std::vector<Family>& latent_families();
+const std::vector<Family>& recurrent_families();
+
+// What the modelling code takes a key to be where a config of that model_type leaves it out, as JSON text;
+// "{}" where nothing is known.
+const char* class_defaults(const std::string& model_type);
+
+// The family of that model_type; nullptr where none is known.
+const Family* find_family(const std::string& model_type);
+std::vector<std::string> family_types();
+
+// The blocks a layer has unless its family says otherwise.
+Block common_attention(const Plan& plan, const LayerPlan& layer);
+std::vector<Block> common_feed_forward(const Plan& plan, const LayerPlan& layer);
+
+// Adds tensors to a block, right before its first state.
+void insert_before_state(Block& block, const std::vector<Tensor>& tensors);
+
+}  // namespace memwall

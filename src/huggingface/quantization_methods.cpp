@@ -1,0 +1,227 @@
+// The methods of transformers' quantization_config that one format describes, each by the code that writes
+// its checkpoints. Beside what is counted, those hold a few values a tensor: activation scales, shapes,
+// tables.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "huggingface/quantization_scheme.h"
+
+namespace memwall {
+namespace {
+
+using Section = QuantizationSection;
+using Scheme = QuantizationScheme;
+
+// transformers' finegrained_fp8.py: an f32 weight_scale_inv a block. "ue8m0" says that the scales are powers
+// of two: DeepSeek-V4 stores them in 8 bits, DeepSeek-V3.1 and V3.2 in f32 (deepseek-ai/DeepSeek-V3 issue 961
+// prints some that no 8 bits hold).
+Format fp8_format(const Section& section, const QuantizedModel& model) {
+  const json::Value* block = section.find("weight_block_size");
+  if (block == nullptr) return kF8;
+  const auto is_128 = [](const json::Value& v) { return v.kind == json::Kind::number && v.text == "128"; };
+  if (block->kind != json::Kind::array || block->items.size() != 2 ||
+      !std::all_of(block->items.begin(), block->items.end(), is_128)) {
+    section.fail(*block, "blocks other than 128 x 128 are not supported");
+  }
+  const bool f32_scales = section.word_or("scale_fmt", "") != "ue8m0" || model.type == "deepseek_v3" ||
+                          model.type == "deepseek_v32";
+  return {f32_scales ? FormatKind::f8_e4m3_b128 : FormatKind::f8_e4m3_b128_e8, 0, false};
+}
+
+Scheme fp8(const Section& section, const QuantizedModel& model) {
+  Scheme scheme;
+  add_every_layer(scheme, fp8_format(section, model));
+  if (model.expert_dtype == "fp4") {
+    scheme.rules.push_back({.roles = kExperts, .format = kMxfp4, .modules = std::nullopt});
+  }
+  // DeepSeek's inference/model.py keeps these in 16 bits or more whatever the configuration lists.
+  ModuleList kept;
+  for (const char* name : {"indexer.weights_proj", "compressor", "indexer.kv_proj", "indexer.gate_proj"}) {
+    kept.add(name);
+  }
+  scheme.rules.push_back({.roles = kAll, .format = std::nullopt, .modules = std::move(kept)});
+  keep_listed(section, scheme);
+  return scheme;
+}
+
+// gpt-oss: the experts alone.
+Scheme mxfp4(const Section& section) {
+  Scheme scheme;
+  scheme.rules.push_back({.roles = kExperts, .format = kMxfp4, .modules = std::nullopt});
+  keep_listed(section, scheme);
+  return scheme;
+}
+
+// GPTQModel's "dynamic": regular expressions, "-:" for what stays, "+:" or nothing for other settings.
+void gptq_dynamic(const Section& section, std::int64_t bits, std::int64_t group, Scheme& scheme) {
+  const std::optional<Section> dynamic = section.section("dynamic");
+  if (!dynamic) return;
+  for (std::size_t i = 0; i < dynamic->value().keys.size(); ++i) {
+    std::string_view pattern = dynamic->value().keys[i];
+    const Section own(section.file(), dynamic->value().items[i]);
+    const bool keeps = pattern.substr(0, 2) == "-:";
+    if (keeps || pattern.substr(0, 2) == "+:") pattern.remove_prefix(2);
+    QuantizationRule rule{.roles = kEveryLayer | kHead, .format = std::nullopt, .modules = ModuleList()};
+    if (!keeps) {
+      rule.format = int_format(section, own.integer_or("bits", bits), own.integer_or("group_size", group),
+                               ZeroPoints::packed);
+    }
+    section.add_regex(own.value(), pattern, *rule.modules);
+    scheme.rules.push_back(std::move(rule));
+  }
+}
+
+// AutoGPTQ's and GPTQModel's QuantLinear: qweight, qzeros whatever `sym` says, f16 scales. g_idx, 4 bytes an
+// input, is read with desc_act only and not counted.
+Scheme gptq(const Section& section) {
+  const std::int64_t bits = section.integer_or("bits", 4);
+  const std::int64_t group = section.integer_or("group_size", 128);
+  const Format format = int_format(section, bits, group, ZeroPoints::packed);
+  Scheme scheme;
+  ModuleList only;
+  if (const json::Value* inside = section.find("modules_in_block_to_quantize")) {
+    if (inside->kind != json::Kind::array)
+      section.fail(*inside, "modules_in_block_to_quantize must be a list");
+    for (const json::Value& item : inside->items) {
+      const bool nested = item.kind == json::Kind::array;
+      for (const json::Value& name : nested ? item.items : std::vector<json::Value>{item}) {
+        section.add_module(name, json::as_text(section.file(), name, "a module's name"), only);
+      }
+    }
+  }
+  if (only.empty()) {
+    add_every_layer(scheme, format);
+  } else {
+    scheme.rules.push_back({.roles = kEveryLayer, .format = format, .modules = std::move(only)});
+  }
+  if (section.flag_or("lm_head", false)) {
+    scheme.rules.push_back({.roles = kHead, .format = format, .modules = std::nullopt});
+  }
+  gptq_dynamic(section, bits, group, scheme);
+  keep_listed(section, scheme);
+  return scheme;
+}
+
+// AutoAWQ's WQLinear: qweight, qzeros, f16 scales.
+Scheme awq(const Section& section) {
+  const std::int64_t bits = section.integer_or("bits", section.integer_or("w_bit", 4));
+  const std::int64_t group = section.integer_or("group_size", section.integer_or("q_group_size", 128));
+  const bool zero = section.flag_or("zero_point", true);
+  return of_one_format(section,
+                       int_format(section, bits, group, zero ? ZeroPoints::packed : ZeroPoints::none));
+}
+
+// AutoRound packs as GPTQ and AWQ do unless its data type is another; "extra_config" makes exceptions.
+Format auto_round_format(const Section& section, const Section& outer) {
+  const std::string type = section.word_or("data_type", outer.word_or("data_type", "int"));
+  if (type.rfind("mx_fp", 0) == 0) {
+    const bool wide = section.integer_or("bits", outer.integer_or("bits", 4)) == 8;
+    return wide ? kMxfp8 : kMxfp4;
+  }
+  if (type.rfind("nv_fp", 0) == 0) return kNvfp4;
+  if (type.rfind("fp8", 0) == 0) return kF8Channel;
+  if (type != "int") section.fail(fmt::format("data_type '{}' is not supported", json::printable(type)));
+  return int_format(section, section.integer_or("bits", outer.integer_or("bits", 4)),
+                    section.integer_or("group_size", outer.integer_or("group_size", 128)),
+                    ZeroPoints::packed);
+}
+
+Scheme auto_round(const Section& section) {
+  Scheme scheme = of_one_format(section, auto_round_format(section, section));
+  if (const std::optional<Section> extra = section.section("extra_config")) {
+    add_exceptions(
+        section, extra->value(), true,
+        [](const Section& own, const Section& outer) -> std::optional<Format> {
+          if (own.integer_or("bits", outer.integer_or("bits", 4)) >= 16) return std::nullopt;
+          return auto_round_format(own, outer);
+        },
+        scheme);
+  }
+  return scheme;
+}
+
+// bitsandbytes' functional.py: an f32 absmax for 64 values, with double quantisation 8 bits and an f32 for
+// 256 of those; int8 with an f32 a row. FP4 is stored as NF4 is.
+Scheme bitsandbytes(const Section& section) {
+  if (section.flag_or("load_in_8bit", section.flag_or("_load_in_8bit", false))) {
+    return of_one_format(section, kInt8Channel);
+  }
+  if (!section.flag_or("load_in_4bit", section.flag_or("_load_in_4bit", false))) {
+    section.fail("bitsandbytes needs load_in_8bit or load_in_4bit");
+  }
+  const bool twice = section.flag_or("bnb_4bit_use_double_quant", false);
+  return of_one_format(section, {twice ? FormatKind::nf4_dq : FormatKind::nf4, 0, false});
+}
+
+using Method = Scheme (*)(const Section&);
+
+struct Known {
+  const char* name;
+  Method read;
+};
+
+Scheme fbgemm_fp8(const Section& section) { return of_one_format(section, kF8Channel); }
+Scheme eetq(const Section& section) { return of_one_format(section, kInt8Channel); }
+
+// By quant_method, '-' as '_'.
+constexpr std::array kMethods = {
+    Known{"fbgemm_fp8", fbgemm_fp8},
+    Known{"mxfp4", mxfp4},
+    Known{"gptq", gptq},
+    Known{"gptq_marlin", gptq},
+    Known{"awq", awq},
+    Known{"awq_marlin", awq},
+    Known{"auto_round", auto_round},
+    Known{"intel/auto_round", auto_round},
+    Known{"bitsandbytes", bitsandbytes},
+    Known{"mlx", read_mlx},
+    Known{"hqq", read_hqq},
+    Known{"eetq", eetq},
+    Known{"quanto", read_quanto},
+    Known{"torchao", read_torchao},
+    Known{"bitnet", read_bitnet},
+    Known{"compressed_tensors", read_compressed_tensors},
+    Known{"modelopt", read_modelopt},
+    Known{"modelopt_fp4", read_modelopt},
+    Known{"modelopt_mixed", read_modelopt},
+    Known{"quark", read_quark},
+};
+
+// Files beside a config.json, and some configs, leave the method to be told from the keys.
+std::string method_of(const Section& section) {
+  const std::string method = section.word_or("quant_method", "");
+  if (!method.empty()) return method;
+  const auto has = [&](std::string_view key) { return section.find(key) != nullptr; };
+  if (has("quant_algo") || has("quantized_layers")) return "modelopt";
+  if (has("config_groups")) return "compressed_tensors";
+  if (has("load_in_4bit") || has("load_in_8bit")) return "bitsandbytes";
+  if (has("desc_act") || has("damp_percent") || has("true_sequential")) return "gptq";
+  if (has("zero_point") || has("w_bit") || has("q_group_size")) return "awq";
+  if (has("weight_block_size")) return "fp8";
+  return has("bits") && has("group_size") ? "mlx" : "";
+}
+
+}  // namespace
+
+QuantizationScheme read_quantization(const QuantizationSection& section, const QuantizedModel& model) {
+  const std::string method = method_of(section);
+  if (method == "fp8") return fp8(section, model);
+  for (const Known& known : kMethods) {
+    if (method == known.name) return known.read(section);
+  }
+  std::string names = "fp8";
+  for (const Known& known : kMethods) {
+    if (std::string_view(known.name).find("_marlin") == std::string_view::npos) {
+      names += fmt::format(", {}", known.name);
+    }
+  }
+  const std::string what = method.empty()
+                               ? "no quant_method is stated"
+                               : fmt::format("quant_method '{}' is not supported", json::printable(method));
+  section.fail(fmt::format("{}; supported are {}", what, names));
+}
+
+}  // namespace memwall

@@ -1,0 +1,230 @@
+#include "huggingface/read_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <stdexcept>
+
+#include "huggingface/family.h"
+#include "huggingface/plan.h"
+#include "huggingface/quantization.h"
+#include "input/error.h"
+#include "input/suggest.h"
+
+namespace memwall {
+namespace {
+
+// Words in a key that tell of parts whose bytes no common rule gives.
+constexpr std::array kBeyondRules = {"mamba", "ssm", "conv", "rwkv",       "lora_rank", "linear_attn",
+                                     "lru",   "hc_",  "delta", "recurrent", "retention", "xlstm"};
+
+Format read_dtype(const Config& config, Plan& plan) {
+  const json::Value* value = config.find({"dtype", "torch_dtype"}, true);
+  std::string name = value == nullptr ? "" : json::as_text(config.file(), *value, "dtype");
+  if (name.rfind("torch.", 0) == 0) name = name.substr(6);
+  if (name == "float32" || name == "float") return {FormatKind::f32, 0, false};
+  if (name == "float16" || name == "half") return {FormatKind::f16, 0, false};
+  if (name != "bfloat16") {
+    plan.notes.push_back(name.empty() || name == "auto"
+                             ? "the configuration states no dtype: bf16 is assumed"
+                             : fmt::format("dtype {} is read as bf16", json::printable(name)));
+  }
+  return {FormatKind::bf16, 0, false};
+}
+
+// What an unknown family is taken for: Llama, with what the keys say.
+const Family& generic_family() {
+  static const Family family{.types = {}, .sliding = Sliding::by_switch};
+  return family;
+}
+
+void refuse_beyond_rules(const Config& config) {
+  std::vector<std::string> beyond;
+  for (const std::string& key : config.unasked()) {
+    if (std::any_of(kBeyondRules.begin(), kBeyondRules.end(),
+                    [&](const char* word) { return key.find(word) != std::string::npos; })) {
+      beyond.push_back(key);
+    }
+  }
+  if (beyond.empty()) return;
+  if (beyond.size() > 6) beyond.resize(6);
+  config.fail(fmt::format("model_type '{}' is not known, and its keys {} tell of parts that no common rule "
+                          "covers; describe the model in YAML, or point at its safetensors or GGUF file",
+                          json::printable(config.type()), fmt::join(beyond, ", ")));
+}
+
+// Appends a layer's blocks, joining the layers before it that are the same.
+class Layers {
+ public:
+  explicit Layers(std::vector<Block>& blocks) : blocks_(blocks) {}
+
+  void add(std::int32_t index, std::vector<Block> layer) {
+    for (Group& group : groups_) {
+      if (group.layer != layer) continue;
+      group.indices.push_back(index);
+      return;
+    }
+    groups_.push_back({std::move(layer), {index}});
+  }
+
+  void finish() {
+    for (Group& group : groups_) {
+      for (Block& block : group.layer) {
+        block.layers = group.indices;
+        blocks_.push_back(std::move(block));
+      }
+    }
+  }
+
+ private:
+  struct Group {
+    std::vector<Block> layer;
+    std::vector<std::int32_t> indices;
+  };
+  std::vector<Block>& blocks_;
+  std::vector<Group> groups_;
+};
+
+void check_layer_type(const Config& config, const Family& family, const LayerPlan& layer) {
+  if (family.mixer != nullptr) return;
+  const std::string& t = layer.type;
+  if (t.empty() || t == "full_attention" || t == "sliding_attention" || t == "chunked_attention" ||
+      t == "global" || t == "full" || t == "sliding" || t == "attention") {
+    return;
+  }
+  config.fail(fmt::format("layer {} is of type '{}', which is not known for model_type '{}'", layer.index,
+                          json::printable(t), json::printable(config.type())));
+}
+
+void add_notes(const Config& config, const Plan& plan, Model& model) {
+  const std::int64_t mtp = config.integer_or({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers",
+                                              "num_mtp_layers"}, 0);
+  if (mtp > 0)
+    model.extras.push_back({.what = fmt::format("{} multi-token-prediction layer{}", mtp, mtp > 1 ? "s" : "")});
+  if (config.find({"vision_config", "vision_tower", "visual", "vision_tower_config"}, true) != nullptr)
+    model.extras.push_back({.what = "a vision tower"});
+  if (config.find({"audio_config", "audio_encoder"}, true) != nullptr)
+    model.extras.push_back({.what = "an audio encoder"});
+  model.warnings.insert(model.warnings.end(), plan.notes.begin(), plan.notes.end());
+}
+
+// The tables before the layers, and what some families have between them and the first layer.
+Block embedding_of(const Plan& plan) {
+  const std::int64_t hidden = plan.common.hidden_size;
+  Common common = plan.common;
+  if (plan.embedding_width > 0) common.hidden_size = plan.embedding_width;
+  Block block = embedding_block(common, plan.head.vocab_size, 0);
+  if (plan.positions > 0)
+    block.tensors.push_back(embedding_block(plan.common, 1, plan.positions).tensors.back());
+  if (plan.embedding_width > 0) add_linear(block, plan.common, "project_in", hidden, plan.embedding_width);
+  if (plan.embedding_norm) add_norm(block, plan.common, "embed_norm", hidden);
+  return block;
+}
+
+// The same behind the layers.
+Block head_of(const Plan& plan) {
+  Block block = head_block(plan.common, plan.head);
+  std::vector<Tensor> parts = plan.head_parts;
+  if (plan.embedding_width > 0) {
+    Block projection;
+    add_linear(projection, plan.common, "project_out", plan.embedding_width, plan.common.hidden_size);
+    for (Tensor& tensor : block.tensors) {
+      if (tensor.role == Role::lm_head) tensor.in = plan.embedding_width;
+    }
+    parts.insert(parts.end(), projection.tensors.begin(), projection.tensors.end());
+  }
+  // After the final norm where there is one.
+  auto at = block.tensors.begin();
+  while (plan.head_parts.empty() && at != block.tensors.end() && at->role != Role::lm_head) ++at;
+  block.tensors.insert(at, parts.begin(), parts.end());
+  return block;
+}
+
+Model build(const Config& config, const Family& family, const std::string& name, bool known) {
+  Plan plan = read_plan(config, family);
+  if (!known) refuse_beyond_rules(config);
+  const Format dtype = read_dtype(config, plan);
+  plan.common.weights = plan.common.head = plan.common.small = dtype;
+
+  Model model;
+  model.name = model.title = name;
+  model.architecture = config.outer_type().empty() ? config.type() : config.outer_type();
+  model.file = config.file();
+  model.hidden_size = plan.common.hidden_size;
+  model.vocab_size = plan.head.vocab_size;
+  model.max_context = config.integer_or({"max_position_embeddings", "n_positions", "n_ctx", "seq_length",
+                                         "max_seq_len", "max_sequence_length", "model_max_length", "context_length"},
+                                        0);
+  model.layers = plan.layers;
+  model.weights = model.head = dtype;
+  model.kv = dtype.kind == FormatKind::f32 ? KvFormat::bf16 : *find_kv_format(format_name(dtype));
+
+  model.blocks.push_back(embedding_of(plan));
+  Layers layers(model.blocks);
+  for (std::int32_t i = 0; i < plan.layers; ++i) {
+    const LayerPlan layer = plan_layer(config, family, plan, i);
+    check_layer_type(config, family, layer);
+    std::vector<Block> blocks;
+    if (family.mixer != nullptr) {
+      blocks = family.mixer(config, plan, layer);
+    } else {
+      blocks.push_back(common_attention(plan, layer));
+    }
+    std::vector<Block> rest = family.feed_forward != nullptr ? family.feed_forward(config, plan, layer)
+                                                             : common_feed_forward(plan, layer);
+    blocks.insert(blocks.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+    layers.add(i, std::move(blocks));
+  }
+  layers.finish();
+  model.blocks.push_back(head_of(plan));
+  add_notes(config, plan, model);
+  apply_quantization(config, model);
+
+  if (!known) {
+    model.approximate = true;
+    std::string text = fmt::format("model_type '{}' is not known: read as a decoder with Llama's layout",
+                                   json::printable(config.type()));
+    const std::vector<std::string> unasked = config.unasked();
+    if (!unasked.empty()) text += fmt::format("; keys not understood: {}", fmt::join(unasked, ", "));
+    model.warnings.insert(model.warnings.begin(), text);
+  }
+  // Every sum a command may print must fit.
+  count_parameters(model);
+  stored_bytes(model);
+  kv_bytes_per_token(model);
+  state_bytes(model);
+  return model;
+}
+
+// Names as the zoo has them: the folder's name for a downloaded config.json, else the file's.
+std::string name_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path file(path);
+  std::string name = file.stem().string();
+  if (file.filename() == "config.json" || name.empty()) {
+    std::error_code ignored;
+    const std::string folder = fs::absolute(file, ignored).parent_path().filename().string();
+    if (!folder.empty()) name = folder;
+  }
+  return json::printable(name);
+}
+
+}  // namespace
+
+Model model_from_config(json::Document document, const std::string& name) {
+  Config config(std::move(document));
+  const Family* family = find_family(config.type());
+  if (family == nullptr && config.nested()) family = find_family(config.outer_type());
+  config.set_defaults(class_defaults(config.type()));
+  try {
+    return build(config, family != nullptr ? *family : generic_family(), name, family != nullptr);
+  } catch (const std::overflow_error&) {
+    config.fail("its sizes multiply to more than 2^63 - 1 bytes");
+  }
+}
+
+Model load_config(const std::string& path) { return model_from_config(json::load(path), name_of(path)); }
+
+}  // namespace memwall

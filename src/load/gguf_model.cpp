@@ -1,0 +1,224 @@
+#include "load/gguf_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "checkpoint/gguf_bytes.h"
+#include "format/checked.h"
+#include "load/gguf_layers.h"
+#include "load/gguf_sorted.h"
+
+namespace memwall {
+namespace {
+
+// Joins layers that are the same, however far apart.
+class Layers {
+ public:
+  void add(std::int32_t index, std::vector<Block> layer) {
+    auto& candidates = by_hash_[hash(layer)];
+    for (const std::size_t group : candidates) {
+      if (groups_[group].layer != layer) continue;
+      groups_[group].indices.push_back(index);
+      return;
+    }
+    candidates.push_back(groups_.size());
+    groups_.push_back({std::move(layer), {index}});
+  }
+
+  void finish(std::vector<Block>& blocks) {
+    for (Group& group : groups_) {
+      for (Block& block : group.layer) {
+        block.layers = group.indices;
+        blocks.push_back(std::move(block));
+      }
+    }
+  }
+
+ private:
+  struct Group {
+    std::vector<Block> layer;
+    std::vector<std::int32_t> indices;
+  };
+
+  // Ten thousand layers, none like another, must not be compared pair by pair.
+  static std::size_t hash(const std::vector<Block>& layer) {
+    std::size_t sum = layer.size();
+    const auto mix = [&](std::size_t value) { sum = (sum ^ value) * 0x9E3779B97F4A7C15U + (sum >> 7); };
+    for (const Block& block : layer) {
+      mix(static_cast<std::size_t>(block.kind));
+      for (const Tensor& tensor : block.tensors) {
+        mix(std::hash<std::string>{}(tensor.name));
+        for (const std::int64_t size : {tensor.out, tensor.in, tensor.copies, tensor.stored_bytes})
+          mix(static_cast<std::size_t>(size));
+        mix(static_cast<std::size_t>(tensor.format.kind));
+      }
+    }
+    return sum;
+  }
+
+  std::vector<Group> groups_;
+  std::unordered_map<std::size_t, std::vector<std::size_t>> by_hash_;
+};
+
+Block embedding_of(GgufTensors& outside) {
+  const std::int64_t hidden = outside.source().hidden_size();
+  outside.need("token_embd");
+  const std::string reason = outside.source().key("embedding_length");
+  outside.expect_columns("token_embd", hidden, reason);
+  outside.expect_columns("position_embd", hidden, reason);
+  GgufBlock block(outside, {.kind = BlockKind::embedding});
+  block.set_read(Read::gathered);
+  block.linear("token_embd", "embed_tokens", Role::embedding);
+  block.linear("position_embd", "embed_positions", Role::positions);
+  block.linear("per_layer_token_embd", "embed_tokens_per_layer", Role::embedding);
+  block.set_read(Read::always);
+  // LFM2 calls its last norm so.
+  if (outside.has("output_norm")) block.norm("token_embd_norm", "embed_norm");
+  block.linear("per_layer_model_proj", "per_layer_model_projection");
+  block.norm("per_layer_proj_norm", "per_layer_projection_norm",
+             outside.weight("per_layer_proj_norm") != nullptr
+                 ? checked_mul(outside.source().layers(), outside.need("per_layer_proj_norm").elements())
+                 : 0);
+  block.linear("altup_proj", "altup_projections");
+  return std::move(block.block());
+}
+
+Block head_of(GgufTensors& outside, const Tensor& embedding) {
+  GgufBlock block(outside, {.kind = BlockKind::head});
+  outside.expect_columns("output", outside.source().hidden_size(), outside.source().key("embedding_length"));
+  block.linear("altup_unembd_proj", "altup_unembed_projections");
+  block.norm("output_norm", "final_norm");
+  block.norm("token_embd_norm", "final_norm");
+  if (outside.has("output")) {
+    block.linear("output", "lm_head", Role::lm_head);
+    return std::move(block.block());
+  }
+  // llama.cpp multiplies by the embedding then, the whole of it.
+  Tensor tied = embedding;
+  tied.name = "lm_head";
+  tied.role = Role::lm_head;
+  tied.read = Read::always;
+  tied.tied = true;
+  block.block().tensors.push_back(tied);
+  return std::move(block.block());
+}
+
+// The format that most of the linears' bytes are in.
+Format common_format(const Model& model) {
+  std::vector<std::pair<Format, std::int64_t>> bytes;
+  for (const Block& block : model.blocks) {
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.role != Role::linear && tensor.role != Role::expert) continue;
+      const std::int64_t all = checked_mul(
+          tensor.bytes(), static_cast<std::int64_t>(std::max<std::size_t>(1, block.layers.size())));
+      auto found =
+          std::find_if(bytes.begin(), bytes.end(), [&](const auto& b) { return b.first == tensor.format; });
+      if (found == bytes.end()) found = bytes.insert(bytes.end(), {tensor.format, 0});
+      found->second = checked_add(found->second, all);
+    }
+  }
+  const auto most = std::max_element(bytes.begin(), bytes.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most != bytes.end() ? most->first : model.head;
+}
+
+std::string name_of(const Gguf& file) {
+  std::string name = excerpt(file.text_or("general.name", ""));
+  if (!name.empty()) return name;
+  name = std::filesystem::path(file.path).stem().string();
+  constexpr std::size_t kPart = sizeof("-00001-of-00003") - 1;
+  if (file.files.size() > 1 && name.size() > kPart) name.resize(name.size() - kPart);
+  return excerpt(name);
+}
+
+void add_warnings(const GgufSource& source, const std::vector<std::string>& unknown, Model& model) {
+  if (!source.is_known()) {
+    model.approximate = true;
+    std::string text = fmt::format(
+        "architecture '{}' is not known: read by the names of its tensors, with the activation SiLU",
+        source.name());
+    if (source.has("attention.sliding_window") && !source.has("attention.sliding_window_pattern"))
+      text += " and the sliding window in every layer";
+    model.warnings.push_back(text);
+  } else if (source.architecture().note != nullptr) {
+    model.warnings.emplace_back(source.architecture().note);
+  }
+  if (source.file().has(source.key("attention.kv_lora_rank"))) {
+    const auto& tensors = source.file().tensors;
+    if (std::any_of(tensors.begin(), tensors.end(),
+                    [](const StoredTensor& t) { return t.name.find(".attn_kv_b.") != std::string::npos; })) {
+      model.warnings.emplace_back(
+          "attn_kv_b is not split into attn_k_b and attn_v_b: latents are counted, but llama.cpp caches the "
+          "whole K and V of such files");
+    }
+  }
+  if (unknown.empty()) return;
+  model.approximate = true;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < unknown.size() && i < 3; ++i) names.push_back(excerpt(unknown[i]));
+  model.warnings.push_back(fmt::format("{} tensor{} not understood, counted as read in every step: {}{}",
+                                       unknown.size(), unknown.size() > 1 ? "s are" : " is",
+                                       fmt::join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
+}
+
+Model build(const GgufSource& source) {
+  const Gguf& file = source.file();
+  GgufSorted sorted = sort_gguf_tensors(source);
+  Model model;
+  model.name = model.title = name_of(file);
+  model.architecture = source.name();
+  model.file = file.path;
+  model.hidden_size = source.hidden_size();
+  model.max_context = source.integer_or("context_length", 0, kNotNegative);
+  model.layers = source.layers();
+  model.kv = KvFormat::f16;  // llama.cpp's own choice
+
+  std::vector<std::string> unknown;
+  model.blocks.push_back(embedding_of(sorted.outside));
+  const Tensor embedding = model.blocks.front().tensors.front();
+  model.vocab_size = embedding.out;
+  Layers layers;
+  for (GgufTensors& layer : sorted.layers) layers.add(layer.layer(), gguf_layer(layer, unknown));
+  layers.finish(model.blocks);
+  Block head = head_of(sorted.outside, embedding);
+  add_unknown(sorted.outside, model.blocks, unknown);
+  model.blocks.push_back(std::move(head));
+  model.head = model.blocks.back().find("lm_head")->format;
+  model.weights = common_format(model);
+  model.extras = std::move(sorted.extras);
+  add_warnings(source, unknown, model);
+
+  std::int64_t placed = stored_bytes(model);
+  for (const Extra& extra : model.extras) placed = checked_add(placed, extra.bytes);
+  std::int64_t stored = 0;
+  for (const StoredTensor& tensor : file.tensors) stored = checked_add(stored, tensor.bytes);
+  if (placed != stored) {
+    source.fail(fmt::format("{} bytes of its tensors, of {}, were not placed: a defect of this reader",
+                            stored - placed, stored));
+  }
+  // Every sum a command may print must fit.
+  count_parameters(model);
+  kv_bytes_per_token(model);
+  state_bytes(model);
+  return model;
+}
+
+}  // namespace
+
+Model model_from_gguf(const Gguf& file) {
+  const GgufSource source(file);
+  try {
+    return build(source);
+  } catch (const std::overflow_error&) {
+    source.fail("its sizes multiply to more than 2^63 - 1");
+  }
+}
+
+Model load_gguf(const std::string& path) { return model_from_gguf(read_gguf(path)); }
+
+}  // namespace memwall

@@ -1,0 +1,21 @@
+// Blocks as the keys of a layer in a YAML model file.
+#pragma once
+
+#include <string>
+
+#include "model/blocks.h"
+
+namespace memwall {
+
+// "attention: {heads: 32, kv_heads: 8}" on one line, or the several lines of a mixer, the first of which
+// starts at column 0 and the others with at least two blanks. Throws InputError where the format cannot
+// express the block.
+std::string block_yaml(const Block& block, const Common& common);
+
+// The items of a run, one a line, each starting with "- ".
+std::string run_yaml(const Block& block, const Common& common);
+
+// A text as a YAML scalar, in quotes where it needs them.
+std::string yaml_scalar(const std::string& text);
+
+}  // namespace memwall

@@ -1,0 +1,175 @@
+#include "model/yaml_run.h"
+
+#include <fmt/format.h>
+
+#include "model/yaml_blocks.h"
+
+namespace memwall {
+namespace {
+
+using yaml::Mapping;
+using yaml::Node;
+
+constexpr Range kSize{1, std::int64_t{1} << 31};
+constexpr Range kCount{1, std::int64_t{1} << 50};
+
+KvState read_kv_state(const Node& node) {
+  Mapping map(node, "attention");
+  KvState state;
+  state.heads = map.integer("heads", kSize);
+  state.kv_heads = map.integer_or("kv_heads", kSize, state.heads);
+  if (state.heads % state.kv_heads != 0) {
+    yaml::fail(node, fmt::format("heads ({}) must be a multiple of kv_heads ({})", state.heads, state.kv_heads));
+  }
+  state.d_k = map.integer("head_dim", kSize);
+  state.d_v = map.integer_or("v_head_dim", kSize, state.d_k);
+  state.window = map.integer_or("window", kSize, 0);
+  state.chunk = map.integer_or("chunk", kSize, 0);
+  state.top_k = map.integer_or("top_k", kSize, 0);
+  if (state.window > 0 && state.chunk > 0) yaml::fail(node, "a layer slides (window) or is chunked, not both");
+  state.rotary = map.flag_or("rotary", true);
+  state.shared = map.flag_or("shared_kv", false);
+  map.finish();
+  return state;
+}
+
+LatentState read_latent_state(const Node& node) {
+  Mapping map(node, "latent");
+  LatentState state;
+  state.heads = map.integer("heads", kSize);
+  state.rank = map.integer("rank", kSize);
+  state.rope = map.integer_or("rope", kSize, 0);
+  state.d_nope = map.integer_or("nope", kSize, 0);
+  state.d_v = map.integer_or("v_head_dim", kSize, 0);
+  state.window = map.integer_or("window", kSize, 0);
+  state.top_k = map.integer_or("top_k", kSize, 0);
+  state.every = map.integer_or("every", kSize, 1);
+  map.finish();
+  return state;
+}
+
+IndexerState read_indexer_state(const Node& node) {
+  Mapping map(node, "indexer");
+  IndexerState state;
+  state.heads = map.integer("heads", kSize);
+  state.width = map.integer("head_dim", kSize);
+  state.every = map.integer_or("every", kSize, 1);
+  map.finish();
+  return state;
+}
+
+RecurrentState read_recurrent_state(const Node& node) {
+  Mapping map(node, "recurrent");
+  RecurrentState state;
+  state.elements = map.integer_or("elements", kCount, 0);
+  state.element_bytes = map.integer_or("element_bytes", {1, 8}, 4);
+  state.conv_elements = map.integer_or("conv_elements", kCount, 0);
+  state.flops = map.integer_or("flops", kCount, 0);
+  if (state.elements == 0 && state.conv_elements == 0)
+    yaml::fail(node, "recurrent needs elements, conv_elements or both");
+  map.finish();
+  return state;
+}
+
+Role read_role(Mapping& map) {
+  const Node* word = map.optional("role");
+  if (word == nullptr) return Role::linear;
+  return read_choice<Role>(*word, "role",
+                           {{"linear", Role::linear},
+                            {"embedding", Role::embedding},
+                            {"positions", Role::positions},
+                            {"lm_head", Role::lm_head},
+                            {"router", Role::router}});
+}
+
+Read read_reading(Mapping& map, Role role) {
+  const bool table = role == Role::embedding || role == Role::positions;
+  const Node* word = map.optional("read");
+  if (word == nullptr) return table ? Read::gathered : Read::always;
+  return read_choice<Read>(
+      *word, "read", {{"always", Read::always}, {"gathered", Read::gathered}, {"never", Read::never}});
+}
+
+// The format a tensor of that role has where it states none.
+Format& usual_format(Common& common, Role role) {
+  const bool table = role == Role::embedding || role == Role::positions || role == Role::lm_head;
+  return table ? common.head : role == Role::linear ? common.weights : common.small;
+}
+
+// A tensor: [out, in], or a mapping with shape, norm or parameters.
+void read_tensor(const Node& key, const Node& value, const Common& common, Block& block) {
+  if (value.kind == yaml::Kind::sequence) {
+    block.tensors.push_back(shape_tensor(key, value, common));
+    return;
+  }
+  Mapping map(value, key.text);
+  Common own = common;
+  const std::size_t first = block.tensors.size();
+  if (const Node* shape = map.optional("shape")) {
+    const Role role = read_role(map);
+    if (const Node* format = map.optional("weights")) usual_format(own, role) = read_format(*format, "weights");
+    Tensor tensor = shape_tensor(key, *shape, own);
+    tensor.role = role;
+    tensor.format = usual_format(own, role);
+    tensor.read = read_reading(map, role);
+    block.tensors.push_back(tensor);
+    if (map.flag_or("bias", false)) {
+      block.tensors.push_back({.name = key.text + ".bias",
+                               .role = Role::bias,
+                               .out = tensor.out,
+                               .format = common.small,
+                               .read = tensor.read});
+    }
+  } else if (map.optional("norm") != nullptr) {
+    NormKind kind = common.norm == NormKind::none ? NormKind::rms : common.norm;
+    if (const Node* word = map.optional("kind")) {
+      kind = read_choice<NormKind>(*word, "kind",
+                                   {{"rms", NormKind::rms},
+                                    {"layer", NormKind::layer},
+                                    {"layer_no_bias", NormKind::layer_no_bias}});
+    }
+    if (const Node* format = map.optional("weights")) own.small = read_format(*format, "weights");
+    add_norm(block, own, key.text, map.integer("norm", kSize), map.integer_or("rows", kSize, 1), kind);
+  } else if (map.optional("parameters") != nullptr) {
+    if (const Node* format = map.optional("weights")) own.small = read_format(*format, "weights");
+    add_parameter(block, own, key.text, map.integer("parameters", kCount));
+  } else {
+    yaml::fail(value, fmt::format("{} needs a shape ([out, in]), norm (its width) or parameters (how many)",
+                                  key.text));
+  }
+  if (map.flag_or("tied", false)) {
+    for (std::size_t i = first; i < block.tensors.size(); ++i) block.tensors[i].tied = true;
+  }
+  map.finish();
+}
+
+void read_step(const Node& item, const Common& common, Block& block) {
+  if (item.kind != yaml::Kind::mapping || item.entries.size() != 1)
+    yaml::fail(item, "an item of run is one tensor or state: NAME: [out, in], attention: {...}, latent: {...}");
+  const auto& [key, value] = item.entries.front();
+  if (key.text == "attention") return block.place(read_kv_state(value));
+  if (key.text == "latent") return block.place(read_latent_state(value));
+  if (key.text == "indexer") return block.place(read_indexer_state(value));
+  if (key.text == "recurrent") return block.place(read_recurrent_state(value));
+  if (block.find(key.text) != nullptr) yaml::fail(key, fmt::format("{} is there twice", key.text));
+  read_tensor(key, value, common, block);
+}
+
+}  // namespace
+
+void read_run(const Node& run, const Common& common, Block& block) {
+  if (run.kind != yaml::Kind::sequence || run.items.empty())
+    yaml::fail(run, "must be a list of tensors and states in the order they run");
+  for (const Node& item : run.items) read_step(item, common, block);
+}
+
+Block read_mixer(const Node& node, const Common& common) {
+  Mapping map(node, "mixer");
+  Block block{.kind = BlockKind::mixer};
+  block.name = map.text("name");
+  read_run(map.require("run"), common, block);
+  map.finish();
+  return block;
+}
+
+}  // namespace memwall
