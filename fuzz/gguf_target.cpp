@@ -2,13 +2,16 @@
 #include <stdexcept>
 
 #include "checkpoint/gguf.h"
+#include "cost/op.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/targets.h"
 #include "input/error.h"
+#include "load/gguf_model.h"
 
 namespace memwall {
 
-// A header of any bytes is read or refused with an InputError; so are its values by a getter.
+// A header of any bytes is read or refused with an InputError; so are its values by a getter, and the model
+// they make.
 int fuzz_gguf(const std::uint8_t* data, std::size_t size) {
   const MemoryFile bytes(data, size);
   try {
@@ -27,6 +30,7 @@ int fuzz_gguf(const std::uint8_t* data, std::size_t size) {
       } catch (const InputError&) {
       }
     }
+    static_cast<void>(lower(model_from_gguf(file)));
   } catch (const InputError&) {
   }
   return 0;

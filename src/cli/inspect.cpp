@@ -8,7 +8,9 @@
 #include "cli/options.h"
 #include "input/error.h"
 #include "input/numbers.h"
+#include "load/load_model.h"
 #include "model/yaml_writer.h"
+#include "report/checkpoint_text.h"
 #include "report/rows.h"
 #include "report/text.h"
 
@@ -79,12 +81,43 @@ void inspect_two(const Model& a, const Model& b, std::int64_t context, OutputFor
                 .text = [&](const Style& style) { return inspect_pair_text(a, b, context, style); }});
 }
 
+// Safetensors without a config.json: the tensors are all there is to say.
+void inspect_tensors(const Checkpoint& checkpoint, OutputFormat format, Output& output,
+                     const Invocation& invocation) {
+  warn(fmt::format("{}: no config.json beside it: these are its tensors", checkpoint.path));
+  write_result(output, format,
+               {.json =
+                    [&] {
+                      Json json = document("inspect", circumstances_now(invocation.arguments));
+                      json["file"] = checkpoint.path;
+                      json["data_bytes"] = checkpoint.data_bytes;
+                      json["tensors"] = tensors_figures(checkpoint);
+                      return json;
+                    },
+                .rows =
+                    [&] {
+                      std::vector<Json> rows;
+                      for (Json row : tensors_figures(checkpoint)) {
+                        row["shape"] = fmt::format("{}", fmt::join(row["shape"].get<std::vector<std::int64_t>>(), "x"));
+                        rows.push_back(std::move(row));
+                      }
+                      return rows;
+                    },
+                .text = [&](const Style& style) { return tensors_text(checkpoint, style); }});
+}
+
 void inspect(const InspectOptions& options, const Invocation& invocation) {
   // A model file is no report: only inspect writes one.
   const bool yaml = options.output.format == "yaml";
   if (yaml && !options.other.empty()) throw InputError("--format yaml writes one model");
   const OutputFormat format = yaml ? OutputFormat::table : parse_output_format(options.output.format);
   const std::int64_t context = parse_integer(options.context, "--context", {1, kMostContext});
+  if (!yaml && options.other.empty()) {
+    if (const std::optional<Checkpoint> checkpoint = find_bare_checkpoint(options.model.model)) {
+      Output output(options.output.output);
+      return inspect_tensors(*checkpoint, format, output, invocation);
+    }
+  }
   const Model model = only_model(options.model);
   Output output(options.output.output);
   if (yaml) {

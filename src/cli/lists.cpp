@@ -5,7 +5,7 @@
 #include "card/card.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "load/zoo.h"
+#include "load/load_model.h"
 #include "report/figures.h"
 #include "report/rows.h"
 #include "report/text.h"

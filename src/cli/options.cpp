@@ -10,7 +10,7 @@
 #include "input/error.h"
 #include "input/numbers.h"
 #include "input/suggest.h"
-#include "load/zoo.h"
+#include "load/load_model.h"
 #include "report/rows.h"
 
 namespace memwall {

@@ -14,11 +14,11 @@ enum class FormatKind : std::uint8_t {
   f32,
   f16,
   bf16,
-  f8_e4m3,           // one f32 scale a tensor
-  f8_e4m3_channel,   // one f32 scale a row
-  f8_e4m3_b128,      // one f32 scale a 128x128 block
+  f8_e4m3,          // one f32 scale a tensor
+  f8_e4m3_channel,  // one f32 scale a row
+  f8_e4m3_b128,     // one f32 scale a 128x128 block
   f8_e4m3_b128_e8,  // the same with 8-bit scales, powers of two (DeepSeek-V4)
-  int2_group,        // integers with a scale a group (GPTQ, AWQ, MLX)
+  int2_group,       // integers with a scale a group (GPTQ, AWQ, MLX)
   int3_group,
   int4_group,
   int5_group,

@@ -11,26 +11,60 @@ namespace memwall {
 namespace {
 
 // Where composite checkpoints keep their language model's configuration.
-constexpr std::array kNests = {"text_config", "llm_config", "language_config", "thinker_config.text_config",
-                               "thinker_config", "language_model_config"};
+constexpr std::array kNests = {"text_config",     "llm_config",
+                               "language_config", "thinker_config.text_config",
+                               "thinker_config",  "language_model_config"};
 
 // No count depends on these.
 constexpr std::array kIdlePrefixes = {"_",        "bos_",   "eos_",   "pad_",     "sep_",  "unk_",
                                       "cls_",     "rope",   "image_", "video_",   "audio", "vision",
                                       "summary_", "token_", "task_",  "tokenizer"};
-constexpr std::array kIdleParts = {"dropout", "initializer", "_pdrop", "_eps", "epsilon", "token_id", "init_",
-                                   "router_aux", "aux_loss", "_coef", "theta", "softcap", "logit", "scaling",
-                                   "multiplier", "jitter", "norm_topk", "_std"};
-constexpr std::array kIdle = {"architectures", "transformers_version", "use_cache", "auto_map", "model_type",
-                              "id2label", "label2id", "pretraining_tp", "output_attentions",
-                              "output_hidden_states", "return_dict", "is_decoder", "quantization_config",
-                              "mup_denominator", "chunk_size_feed_forward", "gradient_checkpointing",
-                              "torchscript", "use_bfloat16", "problem_type", "attn_implementation", "ep_size",
-                              "seq_aux", "scoring_func", "topk_method", "n_group", "topk_group",
-                              "partial_rotary_factor", "rotary_pct", "cache_implementation", "scale_emb",
-                              "scale_depth", "dim_model_base", "use_flash_attn", "name", "hidden_act",
-                              "hidden_activation", "output_router_logits", "finetuning_task", "do_sample",
-                              "use_sliding_window", "max_window_layers", "torch_dtype", "dtype"};
+constexpr std::array kIdleParts = {"dropout", "initializer", "_pdrop",     "_eps",   "epsilon",   "token_id",
+                                   "init_",   "router_aux",  "aux_loss",   "_coef",  "theta",     "softcap",
+                                   "logit",   "scaling",     "multiplier", "jitter", "norm_topk", "_std"};
+constexpr std::array kIdle = {"architectures",
+                              "transformers_version",
+                              "use_cache",
+                              "auto_map",
+                              "model_type",
+                              "id2label",
+                              "label2id",
+                              "pretraining_tp",
+                              "output_attentions",
+                              "output_hidden_states",
+                              "return_dict",
+                              "is_decoder",
+                              "quantization_config",
+                              "mup_denominator",
+                              "chunk_size_feed_forward",
+                              "gradient_checkpointing",
+                              "torchscript",
+                              "use_bfloat16",
+                              "problem_type",
+                              "attn_implementation",
+                              "ep_size",
+                              "seq_aux",
+                              "scoring_func",
+                              "topk_method",
+                              "n_group",
+                              "topk_group",
+                              "partial_rotary_factor",
+                              "rotary_pct",
+                              "cache_implementation",
+                              "scale_emb",
+                              "scale_depth",
+                              "dim_model_base",
+                              "use_flash_attn",
+                              "name",
+                              "hidden_act",
+                              "hidden_activation",
+                              "output_router_logits",
+                              "finetuning_task",
+                              "do_sample",
+                              "use_sliding_window",
+                              "max_window_layers",
+                              "torch_dtype",
+                              "dtype"};
 
 bool is_idle(const std::string& key) {
   const auto starts = [&](std::string_view prefix) { return key.rfind(prefix, 0) == 0; };
@@ -142,8 +176,7 @@ double Config::number_or(Names names, double fallback) const {
 bool Config::flag_or(Names names, bool fallback) const {
   const json::Value* value = find(names);
   if (value == nullptr) return fallback;
-  if (value->kind == json::Kind::number)
-    return json::as_integer(file(), *value, *names.begin(), {0, 1}) == 1;
+  if (value->kind == json::Kind::number) return json::as_integer(file(), *value, *names.begin(), {0, 1}) == 1;
   return json::as_bool(file(), *value, *names.begin());
 }
 
@@ -165,7 +198,8 @@ std::vector<std::int64_t> Config::integers(Names names) const {
   if (value->kind == json::Kind::text) {
     for (const std::string& part : split_at_commas(value->text)) {
       const std::optional<std::int64_t> integer = json::to_integer(part);
-      if (!integer || *integer < 0) fail_at(*value, fmt::format("{} must be a list of integers", *names.begin()));
+      if (!integer || *integer < 0)
+        fail_at(*value, fmt::format("{} must be a list of integers", *names.begin()));
       all.push_back(*integer);
     }
     return all;
@@ -198,12 +232,22 @@ std::int64_t Config::layer_integer_or(Names names, std::int32_t layer, std::int6
   const json::Value* value = find(names);
   if (value == nullptr) return fallback;
   if (value->kind == json::Kind::number) return checked_integer(*value, *names.begin());
-  const std::vector<std::int64_t> all = integers(names);
-  if (static_cast<std::size_t>(layer) >= all.size()) {
-    fail_at(*value, fmt::format("{} lists {} layers, but there is a layer {}", *names.begin(), all.size(),
-                                layer));
+  const auto index = static_cast<std::size_t>(layer);
+  const auto check_length = [&](std::size_t length) {
+    if (index < length) return;
+    fail_at(*value,
+            fmt::format("{} lists {} layers, but there is a layer {}", *names.begin(), length, layer));
+  };
+  if (value->kind == json::Kind::array) {
+    check_length(value->items.size());
+    // That item only: a list read as a whole would be read once a layer.
+    const json::Value& item = value->items[index];
+    if (item.kind == json::Kind::boolean) return item.boolean ? 1 : 0;
+    return item.kind == json::Kind::null ? 0 : checked_integer(item, *names.begin());
   }
-  return all[static_cast<std::size_t>(layer)];
+  const std::vector<std::int64_t> all = integers(names);
+  check_length(all.size());
+  return all[index];
 }
 
 void Config::fail(const std::string& message) const {

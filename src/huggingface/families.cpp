@@ -6,8 +6,11 @@
 namespace memwall {
 namespace {
 
-std::array<const std::vector<Family>*, 4> tables() {
-  return {&dense_families(), &moe_families(), &latent_families(), &recurrent_families()};
+std::array<const std::vector<Family>*, 15> tables() {
+  return {&dense_families(),     &gpt_families(),       &layer_norm_families(), &gemma_families(),
+          &per_layer_families(), &moe_families(),       &sparse_families(),     &latent_families(),
+          &indexed_families(),   &hyper_families(),     &mamba_families(),      &zamba_families(),
+          &linear_families(),    &recurrent_families(), &rwkv_families()};
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ std::string layer_text(const Config& config, Names names, std::int32_t layer) {
   return json::as_text(config.file(), list->items[index], *names.begin());
 }
 
-std::int64_t layer_override(const Config& config, std::int32_t layer, const char* key, std::int64_t fallback) {
+std::int64_t layer_override(const Config& config, std::int32_t layer, const char* key,
+                            std::int64_t fallback) {
   const json::Value* all = config.find({"per_layer_config"});
   if (all == nullptr || all->kind != json::Kind::object) return fallback;
   // The keys are padded to the width of the last layer's.
@@ -85,6 +86,16 @@ std::vector<bool> named_layers(const Config& config, Names names, const Plan& pl
 void all_biases(Plan& plan, bool on) {
   plan.attention.bias_q = plan.attention.bias_k = plan.attention.bias_v = plan.attention.bias_o = on;
   plan.mlp.bias = on;
+}
+
+void bias_by(const Config& config, Plan& plan, const char* key, bool fallback) {
+  all_biases(plan, config.flag_or({key}, fallback));
+}
+
+void add_embedding_norm(Plan& plan) {
+  Block part;
+  add_norm(part, plan.common, "embed_norm", plan.common.hidden_size);
+  plan.embedding_parts = part.tensors;
 }
 
 void all_moe(Plan& plan) { plan.moe_layers.assign(static_cast<std::size_t>(plan.layers), true); }
@@ -125,7 +136,8 @@ MambaSpec read_mamba(const Config& config, const Plan& plan) {
   MambaSpec spec;
   spec.state = size_or(config, {"state_size", "mamba_d_state"}, 16);
   spec.conv = size_or(config, {"conv_kernel", "mamba_d_conv"}, 4);
-  spec.dt_rank = size_or_auto(config, {"time_step_rank", "mamba_dt_rank"}, div_up(plan.common.hidden_size, 16));
+  spec.dt_rank =
+      size_or_auto(config, {"time_step_rank", "mamba_dt_rank"}, div_up(plan.common.hidden_size, 16));
   spec.bias = config.flag_or({"use_bias", "mamba_proj_bias"}, false);
   spec.conv_bias = config.flag_or({"use_conv_bias", "mamba_conv_bias"}, true);
   spec.element_bytes = state_width(config);
@@ -137,7 +149,8 @@ Mamba2Spec read_mamba2(const Config& config, const Plan& plan) {
   spec.heads = size_or(config, {"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"}, 128);
   const std::int64_t expand = size_or(config, {"expand", "mamba_expand"}, 2);
   const std::int64_t inner = size_or(config, {"mamba_d_ssm"}, checked_mul(plan.common.hidden_size, expand));
-  spec.head_dim = size_or_auto(config, {"mamba_head_dim", "mamba_d_head", "mamba_headdim"}, inner / spec.heads);
+  spec.head_dim =
+      size_or_auto(config, {"mamba_head_dim", "mamba_d_head", "mamba_headdim"}, inner / spec.heads);
   spec.state = size_or(config, {"ssm_state_size", "mamba_d_state", "state_size"}, 128);
   spec.groups = size_or(config, {"n_groups", "mamba_n_groups", "mamba_ngroups"}, 1);
   spec.conv = size_or(config, {"conv_kernel", "mamba_d_conv"}, 4);
@@ -164,14 +177,62 @@ MlaSpec read_mla(const Config& config, const Plan& plan) {
   return spec;
 }
 
-std::vector<Tensor> hyper_connection(const Config& config, const Plan& plan, const std::string& name) {
+Block kimi_delta_block(const Config& config, const Plan& plan, bool low_rank) {
+  constexpr std::int64_t kFlops = 7;  // an element of the state, as the gated delta net's
+  const Common& common = plan.common;
+  const std::int64_t hidden = common.hidden_size;
+  const std::int64_t heads =
+      size_or(config, {"linear_attn_config.num_heads", "linear_num_heads"}, plan.attention.heads);
+  const std::int64_t width =
+      size_or(config, {"linear_attn_config.head_dim", "linear_head_dim", "head_dim"}, 128);
+  const std::int64_t taps = size_or(
+      config,
+      {"linear_attn_config.short_conv_kernel_size", "linear_conv_kernel_dim", "short_conv_kernel_size"}, 4);
+  const std::int64_t inner = checked_mul(heads, width);
+  const std::int64_t channels = checked_mul(3, inner);
+  const std::int64_t elements = checked_mul(inner, width);
+  Block block{.kind = BlockKind::mixer, .name = "kimi_delta_attention"};
+  add_norm(block, common, "mixer_norm", hidden);
+  for (const char* name : {"q_proj", "k_proj", "v_proj"}) add_linear(block, common, name, inner, hidden);
+  add_linear(block, common, "b_proj", heads, hidden);
+  for (const char* name : {"f", "g"}) {
+    if (low_rank) {
+      add_linear(block, common, fmt::format("{}_a_proj", name), width, hidden);
+      add_linear(block, common, fmt::format("{}_b_proj", name), inner, width);
+    } else {
+      add_linear(block, common, fmt::format("{}_proj", name), inner, hidden);
+    }
+  }
+  add_parameter(block, common, "conv1d", checked_mul(channels, taps));
+  add_parameter(block, common, "dt_bias", inner);
+  add_parameter(block, common, "A_log", heads);
+  block.place(
+      RecurrentState{.elements = elements,
+                     .conv_elements = checked_mul(channels, taps - 1),
+                     .flops = checked_add(checked_mul(kFlops, elements), conv_flops(channels, taps))});
+  add_norm(block, common, "o_norm", width, heads, NormKind::rms);
+  add_linear(block, common, "o_proj", hidden, inner);
+  return block;
+}
+
+std::vector<Tensor> hyper_connection(const Config& config, const Plan& plan, const std::string& name,
+                                     bool combines) {
   const std::int64_t copies = size_or(config, {"hc_mult"}, 4);
   Block part;
-  const std::int64_t mixes = checked_mul(2 + copies, copies);
+  const std::int64_t mixes = checked_mul((combines ? copies : 0) + 2, copies);
   add_linear(part, plan.common, name + ".fn", mixes, checked_mul(copies, plan.common.hidden_size));
   add_parameter(part, plan.common, name + ".base", mixes);
-  add_parameter(part, plan.common, name + ".scale", 3);
+  add_parameter(part, plan.common, name + ".scale", combines ? 3 : 2);
   return part.tensors;
+}
+
+void add_hyper_head(const Config& config, Plan& plan) {
+  const std::int64_t copies = size_or(config, {"hc_mult"}, 4);
+  Block part;
+  add_linear(part, plan.common, "hc_head.fn", copies, checked_mul(copies, plan.common.hidden_size));
+  add_parameter(part, plan.common, "hc_head.base", copies);
+  add_parameter(part, plan.common, "hc_head.scale", 1);
+  plan.head_parts = part.tensors;
 }
 
 }  // namespace memwall

@@ -37,7 +37,9 @@ void type_layers(Plan& plan, const std::function<bool(std::int32_t)>& full,
 std::vector<bool> named_layers(const Config& config, Names names, const Plan& plan, std::int64_t first = 0);
 
 void all_biases(Plan& plan, bool on);
-void all_moe(Plan& plan);  // every layer has experts
+void bias_by(const Config& config, Plan& plan, const char* key, bool fallback);  // one key for all linears
+void add_embedding_norm(Plan& plan);  // of the embedded tokens, before the layers
+void all_moe(Plan& plan);             // every layer has experts
 void check_heads(const Config& config, const AttentionSpec& spec);
 
 // Layers that are nothing but their mixer.
@@ -54,8 +56,15 @@ std::int64_t state_width(const Config& config);
 MambaSpec read_mamba(const Config& config, const Plan& plan);
 Mamba2Spec read_mamba2(const Config& config, const Plan& plan);
 MlaSpec read_mla(const Config& config, const Plan& plan);
+// Delta attention with a decay a channel (Kimi Linear, arXiv 2510.26692); its decay and its gate by two
+// narrow linears each, or by a full one.
+Block kimi_delta_block(const Config& config, const Plan& plan, bool low_rank);
 
-// Hyper-connections (arXiv 2409.19606): hc_mult copies of the residual stream, mixed before and after a block.
-std::vector<Tensor> hyper_connection(const Config& config, const Plan& plan, const std::string& name);
+// Hyper-connections (arXiv 2409.19606): hc_mult copies of the residual stream, mixed before and after a
+// block. `combines`: the copies are mixed with each other too.
+std::vector<Tensor> hyper_connection(const Config& config, const Plan& plan, const std::string& name,
+                                     bool combines = true);
+// What makes one of the copies, after the layers.
+void add_hyper_head(const Config& config, Plan& plan);
 
 }  // namespace memwall

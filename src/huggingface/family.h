@@ -76,20 +76,32 @@ struct Plan {
   std::int32_t layers = 0;
   AttentionSpec attention;
   MlpSpec mlp;
-  MoeSpec moe;                        // experts = 0: none
-  std::vector<bool> moe_layers;       // by layer
-  std::vector<std::string> types;     // layer_types; empty where there is no list
-  std::int64_t embedding_width = 0;  // of the token table, where it is not the hidden size
-  bool embedding_norm = false;       // a norm of the embedded tokens
-  std::vector<Tensor> head_parts;    // between the layers and the final norm
+  MoeSpec moe;                          // experts = 0: none
+  std::vector<bool> moe_layers;         // by layer
+  std::vector<std::string> types;       // layer_types; empty where there is no list
+  std::int64_t extra_vocab = 0;         // rows of the token table that the lm_head lacks
+  std::vector<Tensor> embedding_parts;  // behind the token table, before the layers
+  std::vector<Tensor> head_parts;       // between the layers and the final norm
+  std::vector<Tensor> output_parts;     // between the final norm and the lm_head
   std::vector<std::string> notes;       // what the checkpoint holds besides, or what was assumed
 };
 
 // The tables, one a source file.
 const std::vector<Family>& dense_families();
+const std::vector<Family>& gpt_families();
+const std::vector<Family>& layer_norm_families();
+const std::vector<Family>& gemma_families();
+const std::vector<Family>& per_layer_families();
 const std::vector<Family>& moe_families();
+const std::vector<Family>& sparse_families();
 const std::vector<Family>& latent_families();
+const std::vector<Family>& indexed_families();
+const std::vector<Family>& hyper_families();
+const std::vector<Family>& mamba_families();
+const std::vector<Family>& zamba_families();
+const std::vector<Family>& linear_families();
 const std::vector<Family>& recurrent_families();
+const std::vector<Family>& rwkv_families();
 
 // What the modelling code takes a key to be where a config of that model_type leaves it out, as JSON text;
 // "{}" where nothing is known.
@@ -98,6 +110,12 @@ const char* class_defaults(const std::string& model_type);
 // The family of that model_type; nullptr where none is known.
 const Family* find_family(const std::string& model_type);
 std::vector<std::string> family_types();
+
+// What an unknown family is read as; whether its keys tell of more than that (throws InputError), asked after
+// all known keys were; and what to say of a model read so.
+const Family& unknown_family();
+void refuse_beyond_rules(const Config& config);
+std::vector<std::string> unknown_family_warnings(const Config& config);
 
 // The blocks a layer has unless its family says otherwise.
 Block common_attention(const Plan& plan, const LayerPlan& layer);

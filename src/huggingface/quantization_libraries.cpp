@@ -58,9 +58,11 @@ QuantizationScheme read_quanto(const QuantizationSection& section) {
 
 // torchao names a class or, in older files, a function; int4 weights have a 16-bit scale and zero a group.
 QuantizationScheme read_torchao(const QuantizationSection& section) {
-  std::string type = section.word_or("quant_type", "");
+  std::string type;
   std::optional<Section> settings = section.section("quant_type_kwargs");
-  if (const std::optional<Section> types = section.section("quant_type")) {
+  const std::optional<Section> types = section.section("quant_type");
+  if (!types) type = section.word_or("quant_type", "");
+  if (types) {
     const std::optional<Section> one = types->section("default");
     if (!one) section.fail("torchao's quant_type needs one 'default'");
     type = one->word_or("_type", "");

@@ -2,24 +2,25 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace memwall {
 
-void ModulePattern::close(std::uint16_t first, bool at_begin, std::vector<bool>& seen, States& states) const {
-  std::vector<std::uint16_t> open{first};
-  while (!open.empty()) {
-    const std::uint16_t index = open.back();
-    open.pop_back();
-    if (seen[index]) continue;
-    seen[index] = true;
+void ModulePattern::close(std::uint16_t first, bool at_begin, Closing& closing, States& states) const {
+  closing.open.assign(1, first);
+  while (!closing.open.empty()) {
+    const std::uint16_t index = closing.open.back();
+    closing.open.pop_back();
+    if (closing.seen[index] == closing.pass) continue;
+    closing.seen[index] = closing.pass;
     const Node& node = nodes_[index];
     switch (node.kind) {
       case Kind::split:
-        open.push_back(node.next);
-        open.push_back(node.other);
+        closing.open.push_back(node.next);
+        closing.open.push_back(node.other);
         break;
       case Kind::begin:
-        if (at_begin) open.push_back(node.next);
+        if (at_begin) closing.open.push_back(node.next);
         break;
       case Kind::set:
       case Kind::end:
@@ -32,8 +33,8 @@ void ModulePattern::close(std::uint16_t first, bool at_begin, std::vector<bool>&
 
 ModulePattern::States ModulePattern::start() const {
   States states;
-  std::vector<bool> seen(nodes_.size());
-  close(first_, true, seen, states);
+  Closing closing(nodes_.size());
+  close(first_, true, closing, states);
   std::sort(states.begin(), states.end());
   return states;
 }
@@ -41,18 +42,21 @@ ModulePattern::States ModulePattern::start() const {
 ModulePattern::States ModulePattern::advance(const States& states, std::string_view bytes,
                                              Budget& budget) const {
   States now = states;
+  States next;
+  Closing closing(nodes_.size());
   for (const char c : bytes) {
+    if (now.empty()) break;
     // Closing over the next states costs at most a pass over the automaton.
     budget.steps -= static_cast<std::int64_t>(nodes_.size());
     if (budget.steps < 0) throw std::length_error("too many steps");
-    States next;
-    std::vector<bool> seen(nodes_.size());
+    ++closing.pass;
+    next.clear();
     for (const std::uint16_t index : now) {
       const Node& node = nodes_[index];
       const bool takes = node.kind == Kind::set && sets_[node.set].test(static_cast<unsigned char>(c));
-      if (takes) close(node.next, false, seen, next);
+      if (takes) close(node.next, false, closing, next);
     }
-    now = std::move(next);
+    std::swap(now, next);
   }
   std::sort(now.begin(), now.end());
   return now;
@@ -61,11 +65,11 @@ ModulePattern::States ModulePattern::advance(const States& states, std::string_v
 bool ModulePattern::matches(const States& states) const {
   // At the end '$' holds, and so does what follows it.
   States reached = states;
-  std::vector<bool> seen(nodes_.size());
+  Closing closing(nodes_.size());
   for (std::size_t i = 0; i < reached.size(); ++i) {
     const Node& node = nodes_[reached[i]];
     if (node.kind == Kind::match) return true;
-    if (node.kind == Kind::end) close(node.next, false, seen, reached);
+    if (node.kind == Kind::end) close(node.next, false, closing, reached);
   }
   return false;
 }

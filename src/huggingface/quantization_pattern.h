@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -44,8 +45,16 @@ class ModulePattern {
     std::uint16_t set = 0;
   };
 
-  // Adds `node` and what is reached from it without a byte.
-  void close(std::uint16_t node, bool at_begin, std::vector<bool>& seen, States& states) const;
+  // What closing over nodes keeps from one to the next: those seen in this pass, those to look at.
+  struct Closing {
+    explicit Closing(std::size_t nodes) : seen(nodes) {}
+    std::vector<std::uint32_t> seen;
+    std::vector<std::uint16_t> open;
+    std::uint32_t pass = 1;
+  };
+
+  // Adds `first` and what is reached from it without a byte.
+  void close(std::uint16_t first, bool at_begin, Closing& closing, States& states) const;
 
   std::vector<Node> nodes_;
   std::vector<std::bitset<256>> sets_;

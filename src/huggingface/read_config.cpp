@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "huggingface/family.h"
 #include "huggingface/plan.h"
@@ -16,43 +17,18 @@
 namespace memwall {
 namespace {
 
-// Words in a key that tell of parts whose bytes no common rule gives.
-constexpr std::array kBeyondRules = {"mamba", "ssm", "conv", "rwkv",       "lora_rank", "linear_attn",
-                                     "lru",   "hc_",  "delta", "recurrent", "retention", "xlstm"};
-
-Format read_dtype(const Config& config, Plan& plan) {
+Format read_dtype(const Config& config, std::vector<std::string>& notes) {
   const json::Value* value = config.find({"dtype", "torch_dtype"}, true);
   std::string name = value == nullptr ? "" : json::as_text(config.file(), *value, "dtype");
   if (name.rfind("torch.", 0) == 0) name = name.substr(6);
   if (name == "float32" || name == "float") return {FormatKind::f32, 0, false};
   if (name == "float16" || name == "half") return {FormatKind::f16, 0, false};
   if (name != "bfloat16") {
-    plan.notes.push_back(name.empty() || name == "auto"
-                             ? "the configuration states no dtype: bf16 is assumed"
-                             : fmt::format("dtype {} is read as bf16", json::printable(name)));
+    notes.push_back(name.empty() || name == "auto"
+                        ? "the configuration states no dtype: bf16 is assumed"
+                        : fmt::format("dtype {} is read as bf16", json::printable(name)));
   }
   return {FormatKind::bf16, 0, false};
-}
-
-// What an unknown family is taken for: Llama, with what the keys say.
-const Family& generic_family() {
-  static const Family family{.types = {}, .sliding = Sliding::by_switch};
-  return family;
-}
-
-void refuse_beyond_rules(const Config& config) {
-  std::vector<std::string> beyond;
-  for (const std::string& key : config.unasked()) {
-    if (std::any_of(kBeyondRules.begin(), kBeyondRules.end(),
-                    [&](const char* word) { return key.find(word) != std::string::npos; })) {
-      beyond.push_back(key);
-    }
-  }
-  if (beyond.empty()) return;
-  if (beyond.size() > 6) beyond.resize(6);
-  config.fail(fmt::format("model_type '{}' is not known, and its keys {} tell of parts that no common rule "
-                          "covers; describe the model in YAML, or point at its safetensors or GGUF file",
-                          json::printable(config.type()), fmt::join(beyond, ", ")));
 }
 
 // Appends a layer's blocks, joining the layers before it that are the same.
@@ -61,11 +37,13 @@ class Layers {
   explicit Layers(std::vector<Block>& blocks) : blocks_(blocks) {}
 
   void add(std::int32_t index, std::vector<Block> layer) {
-    for (Group& group : groups_) {
-      if (group.layer != layer) continue;
-      group.indices.push_back(index);
+    std::vector<std::size_t>& alike = by_print_[fingerprint(layer)];
+    for (const std::size_t i : alike) {
+      if (groups_[i].layer != layer) continue;
+      groups_[i].indices.push_back(index);
       return;
     }
+    alike.push_back(groups_.size());
     groups_.push_back({std::move(layer), {index}});
   }
 
@@ -83,8 +61,29 @@ class Layers {
     std::vector<Block> layer;
     std::vector<std::int32_t> indices;
   };
+
+  // Of what most often differs; equal layers have equal ones. Thousands of layers may all differ.
+  static std::uint64_t fingerprint(const std::vector<Block>& layer) {
+    std::uint64_t print = layer.size();
+    const auto mix = [&](std::int64_t value) {
+      print = print * 1'000'003 + static_cast<std::uint64_t>(value);
+    };
+    for (const Block& block : layer) {
+      for (const Tensor& tensor : block.tensors) {
+        mix(tensor.out);
+        mix(tensor.in);
+        mix(tensor.tied ? 1 : 0);
+      }
+      for (const Block::Placed& placed : block.states) {
+        if (const auto* kv = std::get_if<KvState>(&placed.state)) mix(kv->window + 1);
+      }
+    }
+    return print;
+  }
+
   std::vector<Block>& blocks_;
   std::vector<Group> groups_;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_print_;
 };
 
 void check_layer_type(const Config& config, const Family& family, const LayerPlan& layer) {
@@ -99,10 +98,11 @@ void check_layer_type(const Config& config, const Family& family, const LayerPla
 }
 
 void add_notes(const Config& config, const Plan& plan, Model& model) {
-  const std::int64_t mtp = config.integer_or({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers",
-                                              "num_mtp_layers"}, 0);
+  const std::int64_t mtp = config.integer_or(
+      {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers"}, 0);
   if (mtp > 0)
-    model.extras.push_back({.what = fmt::format("{} multi-token-prediction layer{}", mtp, mtp > 1 ? "s" : "")});
+    model.extras.push_back(
+        {.what = fmt::format("{} multi-token-prediction layer{}", mtp, mtp > 1 ? "s" : "")});
   if (config.find({"vision_config", "vision_tower", "visual", "vision_tower_config"}, true) != nullptr)
     model.extras.push_back({.what = "a vision tower"});
   if (config.find({"audio_config", "audio_encoder"}, true) != nullptr)
@@ -114,39 +114,37 @@ void add_notes(const Config& config, const Plan& plan, Model& model) {
 Block embedding_of(const Plan& plan) {
   const std::int64_t hidden = plan.common.hidden_size;
   Common common = plan.common;
-  if (plan.embedding_width > 0) common.hidden_size = plan.embedding_width;
-  Block block = embedding_block(common, plan.head.vocab_size, 0);
+  if (plan.head.width > 0) common.hidden_size = plan.head.width;
+  Block block = embedding_block(common, plan.head.vocab_size + plan.extra_vocab, 0);
   if (plan.positions > 0)
     block.tensors.push_back(embedding_block(plan.common, 1, plan.positions).tensors.back());
-  if (plan.embedding_width > 0) add_linear(block, plan.common, "project_in", hidden, plan.embedding_width);
-  if (plan.embedding_norm) add_norm(block, plan.common, "embed_norm", hidden);
+  if (plan.head.width > 0) add_linear(block, plan.common, "project_in", hidden, plan.head.width);
+  block.tensors.insert(block.tensors.end(), plan.embedding_parts.begin(), plan.embedding_parts.end());
   return block;
 }
 
 // The same behind the layers.
 Block head_of(const Plan& plan) {
   Block block = head_block(plan.common, plan.head);
-  std::vector<Tensor> parts = plan.head_parts;
-  if (plan.embedding_width > 0) {
+  const auto lm_head = [&] {
+    return std::find_if(block.tensors.begin(), block.tensors.end(),
+                        [](const Tensor& tensor) { return tensor.role == Role::lm_head; });
+  };
+  if (plan.head.width > 0) {
     Block projection;
-    add_linear(projection, plan.common, "project_out", plan.embedding_width, plan.common.hidden_size);
-    for (Tensor& tensor : block.tensors) {
-      if (tensor.role == Role::lm_head) tensor.in = plan.embedding_width;
-    }
-    parts.insert(parts.end(), projection.tensors.begin(), projection.tensors.end());
+    add_linear(projection, plan.common, "project_out", plan.head.width, plan.common.hidden_size);
+    block.tensors.insert(lm_head(), projection.tensors.begin(), projection.tensors.end());
   }
-  // After the final norm where there is one.
-  auto at = block.tensors.begin();
-  while (plan.head_parts.empty() && at != block.tensors.end() && at->role != Role::lm_head) ++at;
-  block.tensors.insert(at, parts.begin(), parts.end());
+  block.tensors.insert(lm_head(), plan.output_parts.begin(), plan.output_parts.end());
+  block.tensors.insert(block.tensors.begin(), plan.head_parts.begin(), plan.head_parts.end());
   return block;
 }
 
 Model build(const Config& config, const Family& family, const std::string& name, bool known) {
-  Plan plan = read_plan(config, family);
+  std::vector<std::string> notes;
+  const Format dtype = read_dtype(config, notes);
+  const Plan plan = read_plan(config, family, dtype);
   if (!known) refuse_beyond_rules(config);
-  const Format dtype = read_dtype(config, plan);
-  plan.common.weights = plan.common.head = plan.common.small = dtype;
 
   Model model;
   model.name = model.title = name;
@@ -154,9 +152,10 @@ Model build(const Config& config, const Family& family, const std::string& name,
   model.file = config.file();
   model.hidden_size = plan.common.hidden_size;
   model.vocab_size = plan.head.vocab_size;
-  model.max_context = config.integer_or({"max_position_embeddings", "n_positions", "n_ctx", "seq_length",
-                                         "max_seq_len", "max_sequence_length", "model_max_length", "context_length"},
-                                        0);
+  model.max_context =
+      config.integer_or({"max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len",
+                         "max_sequence_length", "model_max_length", "context_length"},
+                        0);
   model.layers = plan.layers;
   model.weights = model.head = dtype;
   model.kv = dtype.kind == FormatKind::f32 ? KvFormat::bf16 : *find_kv_format(format_name(dtype));
@@ -179,16 +178,14 @@ Model build(const Config& config, const Family& family, const std::string& name,
   }
   layers.finish();
   model.blocks.push_back(head_of(plan));
+  model.warnings = notes;
   add_notes(config, plan, model);
   apply_quantization(config, model);
 
   if (!known) {
     model.approximate = true;
-    std::string text = fmt::format("model_type '{}' is not known: read as a decoder with Llama's layout",
-                                   json::printable(config.type()));
-    const std::vector<std::string> unasked = config.unasked();
-    if (!unasked.empty()) text += fmt::format("; keys not understood: {}", fmt::join(unasked, ", "));
-    model.warnings.insert(model.warnings.begin(), text);
+    const std::vector<std::string> why = unknown_family_warnings(config);
+    model.warnings.insert(model.warnings.begin(), why.begin(), why.end());
   }
   // Every sum a command may print must fit.
   count_parameters(model);
@@ -196,6 +193,22 @@ Model build(const Config& config, const Family& family, const std::string& name,
   kv_bytes_per_token(model);
   state_bytes(model);
   return model;
+}
+
+// Keys are looked up one by one, layer by layer: what is no configuration must not take minutes.
+void check_size(const json::Document& document) {
+  constexpr std::size_t kMostKeys = 4096;
+  const auto check = [&](const json::Value& value) {
+    if (value.kind == json::Kind::object && value.keys.size() > kMostKeys) {
+      json::fail(document.file, value,
+                 fmt::format("{} keys are more than a configuration has", value.keys.size()));
+    }
+  };
+  check(document.root);
+  for (std::size_t i = 0; i < document.root.keys.size(); ++i) {
+    const std::string& key = document.root.keys[i];
+    if (key.size() > 6 && key.compare(key.size() - 6, 6, "config") == 0) check(document.root.items[i]);
+  }
 }
 
 // Names as the zoo has them: the folder's name for a downloaded config.json, else the file's.
@@ -214,12 +227,15 @@ std::string name_of(const std::string& path) {
 }  // namespace
 
 Model model_from_config(json::Document document, const std::string& name) {
+  check_size(document);
   Config config(std::move(document));
   const Family* family = find_family(config.type());
   if (family == nullptr && config.nested()) family = find_family(config.outer_type());
+  // The first Mamba checkpoints name no type.
+  if (config.type().empty() && config.has({"ssm_cfg"})) family = find_family("mamba_ssm");
   config.set_defaults(class_defaults(config.type()));
   try {
-    return build(config, family != nullptr ? *family : generic_family(), name, family != nullptr);
+    return build(config, family != nullptr ? *family : unknown_family(), name, family != nullptr);
   } catch (const std::overflow_error&) {
     config.fail("its sizes multiply to more than 2^63 - 1 bytes");
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -23,6 +24,11 @@ bool holds_data(const fs::path& folder) {
 bool is_below(const fs::path& path, const fs::path& folder) {
   const auto [a, b] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return a == folder.end();
+}
+
+bool has_file_ending(const fs::path& path) {
+  constexpr std::array kEndings = {".yaml", ".yml", ".json", ".safetensors", ".gguf"};
+  return std::find(kEndings.begin(), kEndings.end(), path.extension().string()) != kEndings.end();
 }
 
 std::string path_of(const Shelf& shelf, const std::string& name) {
@@ -66,10 +72,10 @@ std::string find_on_shelf(const Shelf& shelf, std::string_view word) {
   std::vector<std::string> names = shelf_names(shelf);
   if (std::find(names.begin(), names.end(), query) != names.end()) return path_of(shelf, query);
 
-  // Something with a slash or a .yaml ending is meant as a file; anything else may still be one.
+  // Something with a slash or a model file's ending is meant as a file; anything else may still be one.
   const std::string path(word);
   const bool looks_like_path = word.find('/') != std::string_view::npos ||
-                               fs::path(path).extension() == ".yaml" || fs::path(path).extension() == ".yml";
+                               has_file_ending(path);
   if (looks_like_path) return path;
 
   std::vector<std::string> words = names;

@@ -81,7 +81,8 @@ void check_shapes(const GgufTensors& tensors, const Heads& heads) {
 }
 
 void norms_behind(GgufBlock& block, const GgufTensors& tensors) {
-  block.norm("attn_output_norm", "attn_post_norm");
+  // DBRX calls its norm before the experts so.
+  if (tensors.source().name() != "dbrx") block.norm("attn_output_norm", "attn_post_norm");
   if (!post_attention_norm_is_next(tensors)) block.norm("post_attention_norm", "attn_post_norm");
 }
 

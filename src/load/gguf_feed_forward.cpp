@@ -140,7 +140,8 @@ void add_experts(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.norm("ffn_norm", "mlp_norm");
   block.norm("pre_ffw_norm_2", "mlp_norm");
   if (next) block.norm("post_attention_norm", "mlp_norm");
-  block.norm("attn_norm", "mlp_norm");  // Nemotron-H: a layer of experts alone
+  block.norm("attn_norm", "mlp_norm");         // Nemotron-H: a layer of experts alone
+  block.norm("attn_output_norm", "mlp_norm");  // DBRX
   block.norm("ffn_norm_exps", latent != nullptr ? "experts_norm" : "mlp_norm");
   block.linear("ffn_gate_inp", "router", Role::router);
   block.bias_of("exp_probs_b", "router");  // of the choice alone, as DeepSeek-V3 balances its experts

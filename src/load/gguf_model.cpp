@@ -4,66 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <stdexcept>
-#include <unordered_map>
 
 #include "checkpoint/gguf_bytes.h"
 #include "format/checked.h"
 #include "load/gguf_layers.h"
 #include "load/gguf_sorted.h"
+#include "model/join_layers.h"
 
 namespace memwall {
 namespace {
-
-// Joins layers that are the same, however far apart.
-class Layers {
- public:
-  void add(std::int32_t index, std::vector<Block> layer) {
-    auto& candidates = by_hash_[hash(layer)];
-    for (const std::size_t group : candidates) {
-      if (groups_[group].layer != layer) continue;
-      groups_[group].indices.push_back(index);
-      return;
-    }
-    candidates.push_back(groups_.size());
-    groups_.push_back({std::move(layer), {index}});
-  }
-
-  void finish(std::vector<Block>& blocks) {
-    for (Group& group : groups_) {
-      for (Block& block : group.layer) {
-        block.layers = group.indices;
-        blocks.push_back(std::move(block));
-      }
-    }
-  }
-
- private:
-  struct Group {
-    std::vector<Block> layer;
-    std::vector<std::int32_t> indices;
-  };
-
-  // Ten thousand layers, none like another, must not be compared pair by pair.
-  static std::size_t hash(const std::vector<Block>& layer) {
-    std::size_t sum = layer.size();
-    const auto mix = [&](std::size_t value) { sum = (sum ^ value) * 0x9E3779B97F4A7C15U + (sum >> 7); };
-    for (const Block& block : layer) {
-      mix(static_cast<std::size_t>(block.kind));
-      for (const Tensor& tensor : block.tensors) {
-        mix(std::hash<std::string>{}(tensor.name));
-        for (const std::int64_t size : {tensor.out, tensor.in, tensor.copies, tensor.stored_bytes})
-          mix(static_cast<std::size_t>(size));
-        mix(static_cast<std::size_t>(tensor.format.kind));
-      }
-    }
-    return sum;
-  }
-
-  std::vector<Group> groups_;
-  std::unordered_map<std::size_t, std::vector<std::size_t>> by_hash_;
-};
 
 Block embedding_of(GgufTensors& outside) {
   const std::int64_t hidden = outside.source().hidden_size();
@@ -174,7 +124,7 @@ Model build(const GgufSource& source) {
   model.architecture = source.name();
   model.file = file.path;
   model.hidden_size = source.hidden_size();
-  model.max_context = source.integer_or("context_length", 0, kNotNegative);
+  model.max_context = source.integer_or("context_length", 0);
   model.layers = source.layers();
   model.kv = KvFormat::f16;  // llama.cpp's own choice
 
@@ -182,7 +132,7 @@ Model build(const GgufSource& source) {
   model.blocks.push_back(embedding_of(sorted.outside));
   const Tensor embedding = model.blocks.front().tensors.front();
   model.vocab_size = embedding.out;
-  Layers layers;
+  LayerJoiner layers;
   for (GgufTensors& layer : sorted.layers) layers.add(layer.layer(), gguf_layer(layer, unknown));
   layers.finish(model.blocks);
   Block head = head_of(sorted.outside, embedding);
@@ -198,8 +148,9 @@ Model build(const GgufSource& source) {
   std::int64_t stored = 0;
   for (const StoredTensor& tensor : file.tensors) stored = checked_add(stored, tensor.bytes);
   if (placed != stored) {
-    source.fail(fmt::format("{} bytes of its tensors, of {}, were not placed: a defect of this reader",
-                            stored - placed, stored));
+    throw std::logic_error(
+        fmt::format("{}: {} bytes of its tensors, of {}, were not placed: a defect of memwall", file.path,
+                    stored - placed, stored));
   }
   // Every sum a command may print must fit.
   count_parameters(model);

@@ -31,6 +31,11 @@ Common common_of(const GgufSource& source) {
   return common;
 }
 
+void finish(GgufBlock& block, const GgufTensors& tensors, std::vector<Block>& blocks) {
+  if (!post_attention_norm_is_next(tensors)) block.norm("post_attention_norm", "mixer_post_norm");
+  blocks.push_back(std::move(block.block()));
+}
+
 // The convolution's kernel lies along its rows, which may be split into more dimensions.
 void check_conv(const GgufTensors& tensors, const std::string& stem, std::int64_t channels,
                 std::int64_t taps) {
@@ -86,7 +91,7 @@ void add_mamba(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.place(state_of(built));
   block.norm("ssm_norm", "gated_norm", inner);
   block.linear("ssm_out", "out_proj");
-  blocks.push_back(std::move(block.block()));
+  finish(block, tensors, blocks);
 }
 
 void add_delta_net(GgufTensors& tensors, std::vector<Block>& blocks) {
@@ -130,7 +135,7 @@ void add_delta_net(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.place(state_of(built));
   block.norm("ssm_norm", "gated_norm", values);
   block.linear("ssm_out", "out_proj");
-  blocks.push_back(std::move(block.block()));
+  finish(block, tensors, blocks);
 }
 
 // Kimi's delta attention: a decay for every channel, not for every head.
@@ -173,7 +178,7 @@ void add_kimi_delta(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.place(state_of(built));
   block.norm("ssm_norm", "o_norm", channels);
   block.linear("attn_output", "o_proj");
-  blocks.push_back(std::move(block.block()));
+  finish(block, tensors, blocks);
 }
 
 void add_short_conv(GgufTensors& tensors, std::vector<Block>& blocks) {
@@ -192,7 +197,7 @@ void add_short_conv(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.parameter("shortconv.conv", "conv1d");
   block.place(state_of(built));
   block.linear("shortconv.out_proj", "out_proj");
-  blocks.push_back(std::move(block.block()));
+  finish(block, tensors, blocks);
 }
 
 void add_rwkv(GgufTensors& tensors, std::vector<Block>& blocks) {
@@ -236,7 +241,7 @@ void add_rwkv(GgufTensors& tensors, std::vector<Block>& blocks) {
                              .flops = checked_mul(seventh ? kRwkv7Flops : kRwkv6Flops, elements)});
   block.norm("time_mix_ln", "ln_x");
   block.linear("time_mix_output", "output");
-  blocks.push_back(std::move(block.block()));
+  finish(block, tensors, blocks);
 }
 
 }  // namespace

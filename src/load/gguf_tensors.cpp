@@ -94,7 +94,7 @@ void GgufTensors::expect_columns(const std::string& stem, std::int64_t columns,
 // `stored`: bytes of the tensor and its scales in the file.
 void GgufBlock::add(Tensor tensor, std::int64_t stored) {
   while (block_.find(tensor.name) != nullptr) tensor.name += "_2";
-  if (read_ == Read::never) tensor.read = read_;
+  if (read_ != Read::always) tensor.read = read_;
   if (tensor.bytes() != stored) tensor.stored_bytes = stored;
   block_.tensors.push_back(std::move(tensor));
 }

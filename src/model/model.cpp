@@ -1,6 +1,7 @@
 #include "model/model.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "format/checked.h"
 
@@ -69,6 +70,17 @@ ParameterCount count_parameters(const Model& model) {
   count.active =
       sum_tensors(model, [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.elements()); });
   return count;
+}
+
+std::int64_t published_difference(const Model& model) {
+  if (!model.published) return 0;
+  const Published& published = *model.published;
+  const std::int64_t difference =
+      checked_add(count_parameters(model).total, published.buffers) - published.parameters;
+  if (!published.rounded || published.parameters == 0) return difference;
+  std::int64_t unit = 1;
+  while (published.parameters % (unit * 10) == 0) unit *= 10;
+  return 2 * std::abs(difference) <= unit ? 0 : difference;
 }
 
 std::int64_t stored_bytes(const Model& model) {

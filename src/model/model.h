@@ -148,6 +148,7 @@ struct Block {
 // The parameter count the publisher states.
 struct Published {
   std::int64_t parameters = 0;
+  bool rounded = false;  // "7.3B": exact to half a unit of its last digit that is not 0
   std::int64_t buffers = 0;  // stored values among them that are no parameters
   std::string buffers_are;
   std::string source;
@@ -183,6 +184,10 @@ struct Model {
   bool approximate = false;
   std::vector<std::string> warnings;  // one line each: what was assumed, what was not understood
 };
+
+// By how much the model's count, other values included, differs from the published one; 0 where it lies
+// within a rounded one's half unit.
+std::int64_t published_difference(const Model& model);
 
 struct ParameterCount {
   std::int64_t total = 0;      // stored, tied tensors once

@@ -271,13 +271,26 @@ Tensor shape_tensor(const Node& key, const Node& shape, const Common& common) {
 
 std::vector<Block> read_layer(Mapping& layer, const Common& common) {
   std::vector<Block> blocks;
+  const auto add = [&](const Node& key, const Node& value) {
+    blocks.push_back(read_block(key, value, common));
+    check_sizes(key, blocks.back());
+  };
   for (const auto& [key, value] : layer.node().entries) {
     if (layer.knows(key.text)) continue;
     if (key.text == "repeat" || key.text == "pattern") {
       yaml::fail(key, fmt::format("{} belongs to an entry of layers, not into a pattern", key.text));
     }
-    blocks.push_back(read_block(key, value, common));
-    check_sizes(key, blocks.back());
+    if (key.text != "blocks") {
+      add(key, value);
+      continue;
+    }
+    // A layer that runs a kind of block twice lists its blocks, since keys are unique.
+    if (value.kind != yaml::Kind::sequence) yaml::fail(value, "blocks must be a list of blocks");
+    for (const Node& item : value.items) {
+      if (item.kind != yaml::Kind::mapping || item.entries.size() != 1)
+        yaml::fail(item, "an item of blocks is one block: attention: {...}, mlp: {...}");
+      add(item.entries.front().first, item.entries.front().second);
+    }
   }
   if (blocks.empty()) yaml::fail(layer.node(), "a layer needs a block: attention, mixer, mlp, moe or a shape");
   return blocks;

@@ -37,6 +37,7 @@ std::optional<Published> read_published(Mapping& top) {
   Published published;
   published.parameters = map.integer("published", kCount);
   published.source = map.text("source");
+  published.rounded = map.flag_or("rounded", false);
   published.buffers = map.integer_or("buffers", kCount, 0);
   published.buffers_are = map.text_or("buffers_are", "");
   if (published.buffers > 0 && published.buffers_are.empty()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "model/block_yaml.h"
@@ -91,9 +92,15 @@ std::string layers_yaml(const Model& model, const Common& common) {
     blocks.push_back(outside ? "" : block_yaml(block, common));
   }
   const auto layer_text = [&](const Layer& layer) {
+    std::set<std::string> keys;
     std::string text;
-    for (const std::size_t b : layer) text += blocks[b];
-    return text;
+    std::string list = "blocks:\n";
+    for (const std::size_t b : layer) {
+      keys.insert(blocks[b].substr(0, blocks[b].find(':')));
+      text += blocks[b];
+      list += prefixed(blocks[b], "  - ", "    ");
+    }
+    return keys.size() == layer.size() ? text : list;
   };
   std::string text = "layers:\n";
   for (std::size_t first = 0; first < layers.size();) {
@@ -187,13 +194,16 @@ std::string model_yaml(const Model& model) {
   if (model.published) {
     text += fmt::format("parameters:\n  published: {}\n  source: {}\n", model.published->parameters,
                         yaml_scalar(model.published->source));
+    if (model.published->rounded) text += "  rounded: true\n";
     if (model.published->buffers > 0) {
       text += fmt::format("  buffers: {}\n  buffers_are: {}\n", model.published->buffers,
                           yaml_scalar(model.published->buffers_are));
     }
   }
   for (const std::string& warning : model.warnings) text += fmt::format("# {}\n", warning);
-  for (const Extra& extra : model.extras) text += fmt::format("# the checkpoint also holds {}\n", extra.what);
+  for (const Extra& extra : model.extras) {
+    if (extra.bytes > 0) text += fmt::format("# the checkpoint also holds {}, {} bytes\n", extra.what, extra.bytes);
+  }
   text += fmt::format("weights: {}\n", format_name(model.weights));
   const bool plain = is_plain_float(model.weights);
   const Format small = plain ? model.weights : Format{FormatKind::bf16, 0, false};

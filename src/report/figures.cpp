@@ -87,6 +87,7 @@ Json model_figures(const Model& model) {
   if (model.published) {
     json["parameters"]["published"] = model.published->parameters;
     json["parameters"]["published_source"] = model.published->source;
+    json["parameters"]["published_difference"] = published_difference(model);
     if (model.published->buffers > 0) {
       json["parameters"]["buffers"] = model.published->buffers;
       json["parameters"]["buffers_are"] = model.published->buffers_are;

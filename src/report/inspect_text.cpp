@@ -57,9 +57,11 @@ std::string components_table(const Model& model, const Style& style) {
   return table.render(style) + "\n";
 }
 
-void published_row(const Model& model, const ParameterCount& count, Table& totals) {
-  const std::int64_t difference = count.total + model.published->buffers - model.published->parameters;
-  std::string note = difference == 0 ? "equal" : fmt::format("differs by {}", thousands_of(difference));
+void published_row(const Model& model, Table& totals) {
+  const std::int64_t difference = published_difference(model);
+  std::string note = difference != 0            ? fmt::format("differs by {}", thousands_of(difference))
+                     : model.published->rounded ? "equal, as far as it is rounded"
+                                                : "equal";
   if (model.published->buffers > 0)
     note += fmt::format(", counting {} other values", thousands_of(model.published->buffers));
   totals.row({"  published",
@@ -71,7 +73,7 @@ std::string totals_table(const Model& model, std::int64_t context, const Style& 
   const ParameterCount count = count_parameters(model);
   Table totals({{"a batch-1 decode step", Align::left}, {""}, {"", Align::left}});
   totals.row({"parameters", thousands_of(count.total), ""});
-  if (model.published) published_row(model, count, totals);
+  if (model.published) published_row(model, totals);
   totals.row({"  in the embedding", thousands_of(count.embedding), "gathered by row, not read"});
   totals.row({"  read a token", thousands_of(count.active), ""});
   totals.row(

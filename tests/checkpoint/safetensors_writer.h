@@ -15,33 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace memwall {
-
-// A folder of a test's own, removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "memwall-test-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string path() const { return path_.string(); }
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-inline void write_text(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
 
 // The header's length, the header, and `data_bytes` zeros.
 inline void write_safetensors(const std::string& path, std::string_view header, std::int64_t data_bytes) {

@@ -312,10 +312,10 @@ TEST(Program, HelpAndVersion) {
 
 TEST(Program, OutputGoesToAFileWhole) {
   const TemporaryFolder folder;
-  const Finished done = run("models --output " + folder.file("models.txt"));
+  const Finished done = run("models --output " + (folder / "models.txt"));
   EXPECT_EQ(done.status, 0);
   EXPECT_EQ(done.out, "");
-  EXPECT_EQ(content_of(folder.file("models.txt")), run("models").out);
+  EXPECT_EQ(content_of(folder / "models.txt"), run("models").out);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"models.txt"});
 }
 

@@ -123,13 +123,13 @@ TEST(MeasureCommand, AnOpWithoutAKernelIsNotMeasuredAndTheTotalIsPartial) {
 TEST(MeasureCommand, AnInterruptKeepsWhatWasMeasured) {
   const TemporaryFolder folder;
   Process process(
-      memwall_command({"measure", kMixed, "--format", "json", "--output", folder.file("run.json")}));
+      memwall_command({"measure", kMixed, "--format", "json", "--output", (folder / "run.json")}));
   ASSERT_TRUE(process.wait_until_it_catches(SIGINT));
   process.send(SIGINT);
   const Finished done = process.wait();
   EXPECT_EQ(done.status, 130) << done.err;
   EXPECT_EQ(folder.names(), std::vector<std::string>{"run.json"});
-  const Json json = Json::parse(content_of(folder.file("run.json")));
+  const Json json = Json::parse(content_of(folder / "run.json"));
   EXPECT_EQ(json["incomplete"], true);
   EXPECT_EQ(json["schema"], "memwall.measure/1");
 }

@@ -22,34 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace memwall {
-
-// A folder that goes with its owner.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "memwall-cli.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::vector<std::string> names() const {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_))
-      found.push_back(entry.path().filename());
-    return found;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string content_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
@@ -70,8 +45,8 @@ class Process {
     posix_spawn_file_actions_init(&actions);
     constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, folder_.file("out").c_str(), kCreate, 0600);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, folder_.file("err").c_str(), kCreate, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (folder_ / "out").c_str(), kCreate, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (folder_ / "err").c_str(), kCreate, 0600);
     std::vector<char*> arguments;
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -108,8 +83,8 @@ class Process {
     while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
     }
     id_ = 0;
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(folder_.file("out")),
-            content_of(folder_.file("err"))};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(folder_ / "out"),
+            content_of(folder_ / "err")};
   }
 
  private:

@@ -133,8 +133,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(RefusedOutput, LeavesNothingBehind) {
   const TemporaryFolder folder;
-  std::ofstream(folder.file("file")) << "x";
-  for (const std::string& path : {folder.file("none/result"), folder.file("file/result"), folder.file(".")}) {
+  std::ofstream(folder / "file") << "x";
+  for (const std::string& path : {folder / "none/result", folder / "file/result", folder / "."}) {
     expect_refused(run("models --output " + path), path);
     expect_refused(run("estimate " + kTiny + " --card h200 --output " + path), path);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"file"}) << path;
@@ -143,21 +143,21 @@ TEST(RefusedOutput, LeavesNothingBehind) {
 
 TEST(RefusedOutput, AWrongInputMakesNoFile) {
   const TemporaryFolder folder;
-  expect_refused(run("estimate nothing-like-it --card h200 --output " + folder.file("result")), "model");
-  expect_refused(run("estimate " + kTiny + " --card nope --output " + folder.file("result")), "card");
-  expect_refused(run("measure " + kMixed + " --memory 1MiB --output " + folder.file("result")), "memory");
+  expect_refused(run("estimate nothing-like-it --card h200 --output " + (folder / "result")), "model");
+  expect_refused(run("estimate " + kTiny + " --card nope --output " + (folder / "result")), "card");
+  expect_refused(run("measure " + kMixed + " --memory 1MiB --output " + (folder / "result")), "memory");
   expect_refused(
-      run("estimate " + kHuge + " --card h200 --context 1000000000 --output " + folder.file("result")),
+      run("estimate " + kHuge + " --card h200 --context 1000000000 --output " + (folder / "result")),
       "huge");
   EXPECT_TRUE(folder.names().empty());
 }
 
 TEST(RefusedModel, NamesFileLineAndColumn) {
   const TemporaryFolder folder;
-  std::ofstream(folder.file("bad.yaml")) << "name: bad\nlayers:\n  - atention: {heads: 4, head_dim: 16}\n";
-  const Finished done = run("inspect " + folder.file("bad.yaml"));
+  std::ofstream(folder / "bad.yaml") << "name: bad\nlayers:\n  - atention: {heads: 4, head_dim: 16}\n";
+  const Finished done = run("inspect " + (folder / "bad.yaml"));
   expect_refused(done, "bad.yaml");
-  EXPECT_THAT(done.err, HasSubstr(folder.file("bad.yaml") + ":3:5: "));
+  EXPECT_THAT(done.err, HasSubstr((folder / "bad.yaml") + ":3:5: "));
   EXPECT_THAT(done.err, HasSubstr("attention"));
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/blocks.h"
-#include "load/zoo.h"
+#include "load/load_model.h"
 
 namespace memwall {
 namespace {

@@ -23,6 +23,7 @@ using Target = std::function<int(const std::uint8_t*, std::size_t)>;
 
 const std::map<std::string, Target>& targets() {
   static const std::map<std::string, Target> known = {
+      {"config", fuzz_config},
       {"gguf", fuzz_gguf},
       {"json", fuzz_json},
       {"safetensors", fuzz_safetensors},

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -89,9 +89,9 @@ TEST(Regexes, RefuseWhatGrowsOnceWrittenOut) {
 }
 
 TEST(Regexes, TakeTimeLinearInTheName) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   EXPECT_FALSE(regex("(a+)+(a*)*(a|aa)+$", std::string(2000, 'a') + "b"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
 }
 
 TEST(Patterns, StopWhereTheBudgetIsSpent) {

@@ -7,7 +7,7 @@
 
 #include "input/yaml.h"
 #include "model/yaml_model.h"
-#include "load/zoo.h"
+#include "load/load_model.h"
 
 namespace memwall {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/yaml_model.h"
-#include "load/zoo.h"
+#include "load/load_model.h"
 #include "tests/report/golden.h"
 
 namespace memwall {

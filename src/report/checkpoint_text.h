@@ -1,0 +1,18 @@
+// A checkpoint's tensors, where there is no model to tell of.
+#pragma once
+
+#include <string>
+
+#include "checkpoint/safetensors.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace memwall {
+
+// Tensors that differ in their numbers alone (layers, experts) are one row.
+std::string tensors_text(const Checkpoint& checkpoint, const Style& style);
+
+// [{name, shape, type, bytes}], one a tensor.
+Json tensors_figures(const Checkpoint& checkpoint);
+
+}  // namespace memwall

@@ -1,0 +1,117 @@
+// Real configurations against an independent count (shared/data/README.md); skipped where they are not at
+// hand.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "huggingface/read_config.h"
+
+namespace memwall {
+namespace {
+
+const std::string kConfigs = MEMWALL_SOURCE_DIR "/../shared/data/configs";
+
+using Row = std::map<std::string, std::string>;
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+std::vector<Row> read_rows() {
+  std::ifstream file(kConfigs + "/expected.csv");
+  std::string line;
+  std::vector<Row> rows;
+  if (!std::getline(file, line)) return rows;
+  const std::vector<std::string> names = cells_of(line);
+  while (std::getline(file, line)) {
+    const std::vector<std::string> cells = cells_of(line);
+    Row row;
+    for (std::size_t i = 0; i < names.size() && i < cells.size(); ++i) row[names[i]] = cells[i];
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// Of a model whose cache is 16-bit.
+struct Counts {
+  std::int64_t total = 0;
+  std::int64_t active = 0;
+  std::int64_t kv = 0;
+
+  bool operator==(const Counts&) const = default;
+};
+
+void PrintTo(const Counts& counts, std::ostream* out) {
+  *out << counts.total << " parameters, " << counts.active << " active, " << counts.kv << " B of KV a token";
+}
+
+Counts counts_of(const std::string& file) {
+  Model model = load_config(kConfigs + "/hf/" + file);
+  EXPECT_FALSE(model.approximate) << file;
+  model.kv = KvFormat::f16;
+  const ParameterCount count = count_parameters(model);
+  return {count.total, count.active, kv_bytes_per_token(model)};
+}
+
+// The modelling code's counts where the table is wrong or has none.
+const std::map<std::string, Counts>& corrected() {
+  // Layers whose indexer_types is "shared" have no indexer, and keep no keys for one.
+  static const Counts glm_5_2{743377019904, 40298947584, 95232};
+  static const std::map<std::string, Counts> counts = {
+      {"nvidia__GLM-5.2-NVFP4.json", glm_5_2},
+      {"zai-org__GLM-5.2-FP8.json", glm_5_2},
+      {"zai-org__GLM-5.3-FP8.json", glm_5_2},
+      // Its o_proj has no bias.
+      {"zai-org__GLM-4.1V-9B-Thinking.json", {9400279040, 8779522048, 40960}},
+      // Decode does not run the cross-attention's K and V projections.
+      {"meta-llama__Llama-3.2-90B-Vision-Instruct.json", {87666865192, 86280579624, 327680}},
+      // Families the table does not count.
+      {"deepseek-ai__DeepSeek-V4-Flash.json", {284332240471, 13270101591, 50912}},
+      {"RedHatAI__DeepSeek-V4-Flash-NVFP4-FP8.json", {284332240471, 13270101591, 50912}},
+      {"sgl-project__DeepSeek-V4-Flash-FP8.json", {284332240471, 13270101591, 50912}},
+      {"deepseek-ai__DeepSeek-V4-Pro.json", {1572997201763, 48852402019, 72312}},
+      {"MiniMaxAI__MiniMax-M3.json", {426174572928, 24733280640, 137472}},
+      {"stepfun-ai__Step-3.7-Flash.json", {195844508736, 10347744320, 184320}},
+      {"meta-models__Muse-Glimmer-30B.json", {27854780928, 26509949440, 53248}},
+      {"KoboldAI__fairseq-dense-13B-Shinen.json", {12842920960, 12842920960, 819200}},
+  };
+  return counts;
+}
+
+TEST(RealConfigs, CountsAreExact) {
+  if (!std::filesystem::exists(kConfigs)) GTEST_SKIP() << kConfigs << " is not here";
+  const std::vector<Row> rows = read_rows();
+  ASSERT_GT(rows.size(), 100U);
+  for (const Row& row : rows) {
+    const std::string& file = row.at("file");
+    SCOPED_TRACE(file);
+    const auto correction = corrected().find(file);
+    if (correction != corrected().end()) {
+      EXPECT_EQ(counts_of(file), correction->second);
+      continue;
+    }
+    ASSERT_NE(row.at("agreement").rfind("UNSUPPORTED", 0), 0U) << "no count of its own";
+    const Counts expected{std::stoll(row.at("text_parameters")), std::stoll(row.at("read_per_token_b1")),
+                          std::stoll(row.at("kv_bytes_per_token_16bit"))};
+    EXPECT_EQ(counts_of(file), expected);
+  }
+}
+
+}  // namespace
+}  // namespace memwall
