@@ -98,7 +98,8 @@ void inspect_tensors(const Checkpoint& checkpoint, OutputFormat format, Output& 
                     [&] {
                       std::vector<Json> rows;
                       for (Json row : tensors_figures(checkpoint)) {
-                        row["shape"] = fmt::format("{}", fmt::join(row["shape"].get<std::vector<std::int64_t>>(), "x"));
+                        row["shape"] =
+                            fmt::format("{}", fmt::join(row["shape"].get<std::vector<std::int64_t>>(), "x"));
                         rows.push_back(std::move(row));
                       }
                       return rows;

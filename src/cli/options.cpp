@@ -51,8 +51,12 @@ void OutputOptions::add(CLI::App& command) {
 }
 
 void ModelOptions::add(CLI::App& command) {
-  command.add_option("MODEL", model, "A model of the zoo (`memwall models`), a model YAML, a config.json, a folder that holds one, a "
-                     "safetensors or a GGUF file")->required();
+  command
+      .add_option(
+          "MODEL", model,
+          "A model of the zoo (`memwall models`), a model YAML, a config.json, a folder that holds one, a "
+          "safetensors or a GGUF file")
+      ->required();
   command.add_option("--weights", weights,
                      "Weight format of the linears, e.g. f16, q8_0, q4_0, int4-g128; a list");
   command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");

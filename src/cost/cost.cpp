@@ -79,8 +79,8 @@ struct CostOf {
     const double batch = as_double(workload.batch);
     const double rows = as_double(workload.rows());
     const double entry = as_double(kv_vector_bytes(work.kv, s.rank + s.rope));
-    const double kept = as_double(s.window > 0 ? std::min(s.window, workload.context)
-                                               : div_up(workload.context, s.every));
+    const double kept =
+        as_double(s.window > 0 ? std::min(s.window, workload.context) : div_up(workload.context, s.every));
     const double reach = s.top_k > 0 ? std::min(kept, as_double(s.top_k)) : kept;
     // Scores over the whole latent, sums over its rank (DeepSeek-V2, appendix C).
     const double absorbed = as_double(s.heads) * as_double(2 * s.rank + s.rope);
@@ -95,8 +95,8 @@ struct CostOf {
       const double expanded =
           s.d_nope > 0 ? as_double(s.heads) * as_double(s.d_nope + s.rope + s.d_v) : absorbed;
       const double limit = s.window > 0 ? as_double(s.window) : as_double(s.top_k);
-      const double pairs = causal_pairs(workload.context, static_cast<std::int64_t>(limit) * s.every) /
-                           as_double(s.every);
+      const double pairs =
+          causal_pairs(workload.context, static_cast<std::int64_t>(limit) * s.every) / as_double(s.every);
       cost.kv_write_bytes = batch * kept * entry;
       cost.activation_bytes += rows * entry * written;
       cost.flops = 2 * batch * expanded * pairs;

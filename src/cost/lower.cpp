@@ -106,9 +106,9 @@ class Lowering {
     }
     // Linears side by side over the same input are one launch in every engine: q, k and v; gate and up; what
     // else reads the router's input. Experts wait for the router's choice.
-    const bool joins = joins_ != nullptr && joins_->in == tensor.in && block_.kind != BlockKind::shapes &&
-                       (joins_->role == tensor.role ||
-                        (joins_->role == Role::router && tensor.role == Role::linear));
+    const bool joins =
+        joins_ != nullptr && joins_->in == tensor.in && block_.kind != BlockKind::shapes &&
+        (joins_->role == tensor.role || (joins_->role == Role::router && tensor.role == Role::linear));
     add(tensor.name, wrapped).joins_previous = joins;
     joins_ = &tensor;
     if (tensor.role == Role::expert && ends_with(tensor.name, kDownProj)) combine_experts();
@@ -117,8 +117,8 @@ class Lowering {
   void norm(const Tensor& weight) {
     constexpr std::string_view kSubNorm = "sub_norm";
     if (block_.kind != BlockKind::mixer && ends_with(weight.name, kSubNorm)) {
-      const Tensor* down = block_.find(
-          weight.name.substr(0, weight.name.size() - kSubNorm.size()) + std::string(kDownProj));
+      const Tensor* down =
+          block_.find(weight.name.substr(0, weight.name.size() - kSubNorm.size()) + std::string(kDownProj));
       if (down != nullptr) activation(*down);
     }
     const Tensor* bias = block_.find(weight.name + ".bias");
@@ -155,7 +155,9 @@ class Lowering {
 
   std::int64_t take_pending() { return std::exchange(pending_bytes_, 0); }
 
-  void state(const State& state) { std::visit([&](const auto& s) { use(s); }, state); }
+  void state(const State& state) {
+    std::visit([&](const auto& s) { use(s); }, state);
+  }
 
   void use(const KvState& s) {
     if (s.rotary) {

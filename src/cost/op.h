@@ -23,7 +23,7 @@ struct LinearWork {
   bool bias = false;
   Format bias_format{};
   std::int64_t stored_bytes = -1;  // of weight and bias, where a file says; -1: as the formats take
-  bool last_token_only = false;  // lm_head: in prefill only each sequence's last token needs logits
+  bool last_token_only = false;    // lm_head: in prefill only each sequence's last token needs logits
 
   std::int64_t weight_bytes() const;  // of weight and bias
 
@@ -57,8 +57,8 @@ struct AttentionWork {
   KvFormat kv = KvFormat::bf16;
   std::int64_t chunk = 0;
   std::int64_t top_k = 0;
-  bool shared = false;             // writes nothing: an earlier layer did
-  std::int64_t weight_bytes = 0;   // of sinks
+  bool shared = false;            // writes nothing: an earlier layer did
+  std::int64_t weight_bytes = 0;  // of sinks
 
   bool operator==(const AttentionWork&) const = default;
 };

@@ -74,8 +74,7 @@ std::string find_on_shelf(const Shelf& shelf, std::string_view word) {
 
   // Something with a slash or a model file's ending is meant as a file; anything else may still be one.
   const std::string path(word);
-  const bool looks_like_path = word.find('/') != std::string_view::npos ||
-                               has_file_ending(path);
+  const bool looks_like_path = word.find('/') != std::string_view::npos || has_file_ending(path);
   if (looks_like_path) return path;
 
   std::vector<std::string> words = names;

@@ -46,9 +46,10 @@ struct Folder {
 bool is_later_part(const std::string& name) {
   const std::size_t of = name.rfind("-of-");
   return of != std::string::npos && of >= 6 && name.compare(of - 6, 6, "-00001") != 0 &&
-         name[of - 6] == '-' && std::all_of(name.begin() + static_cast<std::ptrdiff_t>(of) - 5,
-                                            name.begin() + static_cast<std::ptrdiff_t>(of),
-                                            [](unsigned char c) { return std::isdigit(c) != 0; });
+         name[of - 6] == '-' &&
+         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(of) - 5,
+                     name.begin() + static_cast<std::ptrdiff_t>(of),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 Folder look_into(const std::string& path) {
@@ -98,9 +99,10 @@ Checkpoint read_checkpoint(const std::string& path) {
 }
 
 [[noreturn]] void fail_bare(const std::string& path) {
-  throw InputError(fmt::format("{}: no config.json beside it, so heads, windows and top-k are not known; put the "
-                               "model's config.json there (memwall inspect lists the tensors)",
-                               path));
+  throw InputError(
+      fmt::format("{}: no config.json beside it, so heads, windows and top-k are not known; put the "
+                  "model's config.json there (memwall inspect lists the tensors)",
+                  path));
 }
 
 Model checkpoint_model(const std::string& path, const std::string& config) {
@@ -108,7 +110,8 @@ Model checkpoint_model(const std::string& path, const std::string& config) {
   // An index without a single shard is a download that has only begun: the configuration says enough.
   if (ends_with(path, kIndex) && !any_shard_beside(path)) {
     Model model = config_alone(config);
-    model.warnings.push_back(fmt::format("{}: none of its shards is there: read from config.json alone", path));
+    model.warnings.push_back(
+        fmt::format("{}: none of its shards is there: read from config.json alone", path));
     return model;
   }
   return bind_checkpoint(load_config(config), read_checkpoint(path));
@@ -135,16 +138,18 @@ Model folder_model(const std::string& path) {
   }
   Model model = config_alone(config);
   if (folder.index)
-    model.warnings.push_back(fmt::format("{}: holds an index and none of its shards: read from config.json alone", path));
+    model.warnings.push_back(
+        fmt::format("{}: holds an index and none of its shards: read from config.json alone", path));
   return model;
 }
 
 Model json_model(const std::string& path) {
   if (ends_with(path, kIndex)) return checkpoint_model(path, config_beside(path));
   if (ends_with(path, ".bin.index.json")) {
-    throw InputError(fmt::format("{}: an index carries no shapes, and PyTorch's .bin files are not read; name the "
-                                 "model's config.json",
-                                 path));
+    throw InputError(
+        fmt::format("{}: an index carries no shapes, and PyTorch's .bin files are not read; name the "
+                    "model's config.json",
+                    path));
   }
   return config_alone(path);
 }

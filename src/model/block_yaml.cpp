@@ -104,7 +104,8 @@ const char* role_name(Role role) {
 // One tensor of a run; its bias is told with it.
 std::string tensor_yaml(const Block& block, const Tensor& tensor, const Common& common) {
   Flow flow;
-  const bool vector = tensor.role == Role::norm || tensor.role == Role::parameter || tensor.role == Role::bias;
+  const bool vector =
+      tensor.role == Role::norm || tensor.role == Role::parameter || tensor.role == Role::bias;
   const bool table =
       tensor.role == Role::embedding || tensor.role == Role::positions || tensor.role == Role::lm_head;
   const Format usual = table ? common.head : tensor.role == Role::linear ? common.weights : common.small;
@@ -124,11 +125,11 @@ std::string tensor_yaml(const Block& block, const Tensor& tensor, const Common& 
     flow.add("shape", fmt::format("[{}, {}]", tensor.out, tensor.in));
     if (tensor.role != Role::linear) flow.add("role", role_name(tensor.role));
     if (biased) flow.add("bias", true);
-    const bool gathered = tensor.role == Role::embedding || tensor.role == Role::positions;
-    if (tensor.read == Read::never) flow.add("read", "never");
-    if (tensor.read == Read::gathered && !gathered) flow.add("read", "gathered");
-    if (tensor.read == Read::always && gathered) flow.add("read", "always");
   }
+  const bool gathered = tensor.role == Role::embedding || tensor.role == Role::positions;
+  if (tensor.read == Read::never) flow.add("read", "never");
+  if (tensor.read == Read::gathered && !gathered) flow.add("read", "gathered");
+  if (tensor.read == Read::always && gathered) flow.add("read", "always");
   if (tensor.format != usual) flow.add("weights", format_name(tensor.format));
   if (tensor.tied) flow.add("tied", true);
   return fmt::format("{}: {}", yaml_scalar(tensor.name), flow.braces());
@@ -213,15 +214,15 @@ Flow moe_flow(const MoeSpec& spec) {
 // A block without the tensors that the rebuilt one lacks; these go to `extra`.
 Block without_extras(const Block& block, Block& extra) {
   static const std::vector<std::string> kUsual = {
-      "mlp_norm",       "router",          "shared_expert.gate", "experts.",       "latent_in_proj", "latent_out_proj",
-      "shared_expert.", "gate_proj",       "up_proj",            "gate_up_proj",   "down_proj",      "sub_norm",
-      "mlp_post_norm"};
+      "mlp_norm",        "router",         "shared_expert.gate", "experts.", "latent_in_proj",
+      "latent_out_proj", "shared_expert.", "gate_proj",          "up_proj",  "gate_up_proj",
+      "down_proj",       "sub_norm",       "mlp_post_norm"};
   Block usual = block;
   usual.tensors.clear();
   for (const Tensor& tensor : block.tensors) {
     const bool known = std::any_of(kUsual.begin(), kUsual.end(), [&](const std::string& name) {
-      return tensor.name.rfind(name, 0) == 0 &&
-             (name.back() == '.' || tensor.name.size() == name.size() || tensor.name.substr(name.size()) == ".bias");
+      return tensor.name.rfind(name, 0) == 0 && (name.back() == '.' || tensor.name.size() == name.size() ||
+                                                 tensor.name.substr(name.size()) == ".bias");
     });
     (known ? usual : extra).tensors.push_back(tensor);
   }
@@ -242,17 +243,22 @@ std::string indented(const std::string& text, const std::string& indent) {
 
 std::string mixer_yaml(const Block& block, const Common& common) {
   std::string name = block.name.empty() ? "attention" : block.name;
-  return fmt::format("mixer:\n  name: {}\n  run:\n{}", yaml_scalar(name), indented(run_yaml(block, common), "    "));
+  return fmt::format("mixer:\n  name: {}\n  run:\n{}", yaml_scalar(name),
+                     indented(run_yaml(block, common), "    "));
 }
 
 }  // namespace
 
 std::string yaml_scalar(const std::string& text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-' || c == '/' || c == ' ' || c == '(' || c == ')' ||
-           c >= 0x80;
-  }) && std::isalpha(static_cast<unsigned char>(text.front())) != 0 && text.back() != ' ';
-  if (plain && text != "true" && text != "false" && text != "null" && text != "yes" && text != "no") return text;
+  const bool plain = !text.empty() &&
+                     std::all_of(text.begin(), text.end(),
+                                 [](unsigned char c) {
+                                   return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-' ||
+                                          c == '/' || c == ' ' || c == '(' || c == ')' || c >= 0x80;
+                                 }) &&
+                     std::isalpha(static_cast<unsigned char>(text.front())) != 0 && text.back() != ' ';
+  if (plain && text != "true" && text != "false" && text != "null" && text != "yes" && text != "no")
+    return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -280,7 +286,8 @@ std::string block_yaml(const Block& original, const Common& model_common) {
   const bool tied = !block.tensors.empty() && std::all_of(block.tensors.begin(), block.tensors.end(),
                                                           [](const Tensor& t) { return t.tied; });
   for (Tensor& tensor : block.tensors) tensor.tied = tensor.tied && !tied;
-  const auto finish = [&](const char* key, Flow flow, const Block& usual, const Block& rebuilt, const Block& extra) {
+  const auto finish = [&](const char* key, Flow flow, const Block& usual, const Block& rebuilt,
+                          const Block& extra) {
     if (tied) flow.add("tied", true);
     if (!extra.tensors.empty()) {
       std::string items;
@@ -296,8 +303,8 @@ std::string block_yaml(const Block& original, const Common& model_common) {
   switch (block.kind) {
     case BlockKind::attention:
       if (const std::optional<AttentionSpec> spec = attention_spec_of(block, common)) {
-        return finish("attention", attention_flow(*spec, std::get<KvState>(block.states.front().state)), block,
-                      attention_block(common, *spec), {});
+        return finish("attention", attention_flow(*spec, std::get<KvState>(block.states.front().state)),
+                      block, attention_block(common, *spec), {});
       }
       return mixer_yaml(original, model_common);
     case BlockKind::mixer:

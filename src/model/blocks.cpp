@@ -51,12 +51,8 @@ void add_norm(Block& block, const Common& common, const std::string& name, std::
 void add_norm(Block& block, const Common& common, const std::string& name, std::int64_t width,
               std::int64_t rows, NormKind kind) {
   if (kind == NormKind::none) return;
-  block.tensors.push_back({.name = name,
-                           .role = Role::norm,
-                           .out = width,
-                           .format = common.small,
-                           .norm = kind,
-                           .rows = rows});
+  block.tensors.push_back(
+      {.name = name, .role = Role::norm, .out = width, .format = common.small, .norm = kind, .rows = rows});
   if (kind == NormKind::layer) {
     block.tensors.push_back(
         {.name = name + ".bias", .role = Role::bias, .out = width, .format = common.small});
@@ -157,8 +153,7 @@ Block mla_block(const Common& common, const MlaSpec& spec) {
   }
   // Absorbed, its K half multiplies the queries and its V half the attention's output: read once.
   add_linear(block, common, "kv_b_proj",
-             checked_mul(spec.heads, checked_add(spec.qk_nope_head_dim, spec.v_head_dim)),
-             spec.kv_lora_rank);
+             checked_mul(spec.heads, checked_add(spec.qk_nope_head_dim, spec.v_head_dim)), spec.kv_lora_rank);
   block.place(LatentState{.heads = spec.heads,
                           .rank = spec.kv_lora_rank,
                           .rope = spec.qk_rope_head_dim,

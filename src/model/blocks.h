@@ -76,7 +76,7 @@ struct MoeSpec {
   std::int64_t per_token = 0;
   MlpSpec expert;  // its norm is the block's
   bool router_bias = false;
-  std::int64_t idle = 0;  // "experts" the router may choose that do nothing (LongCat)
+  std::int64_t idle = 0;                 // "experts" the router may choose that do nothing (LongCat)
   std::int64_t shared_intermediate = 0;  // 0: no shared expert
   bool shared_gate = false;
   std::int64_t latent = 0;  // the width experts work in, between two projections every token takes; 0: hidden

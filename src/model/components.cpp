@@ -59,7 +59,9 @@ std::vector<Component> components_of(const Model& model) {
       auto it = std::find_if(components.begin(), components.end(),
                              [&](const Component& component) { return component.name == name; });
       if (it == components.end()) it = components.insert(components.end(), {.name = name});
-      const auto add = [&](std::int64_t& sum, std::int64_t one) { sum = checked_add(sum, checked_mul(one, layers)); };
+      const auto add = [&](std::int64_t& sum, std::int64_t one) {
+        sum = checked_add(sum, checked_mul(one, layers));
+      };
       if (!tensor.tied) {
         add(it->parameters, tensor.elements());
         add(it->stored_bytes, tensor.bytes());

@@ -67,8 +67,8 @@ ParameterCount count_parameters(const Model& model) {
   count.embedding = sum_tensors(model, [](const Block&, const Tensor& t) {
     return t.role == Role::embedding || t.role == Role::positions ? t.elements() : 0;
   });
-  count.active =
-      sum_tensors(model, [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.elements()); });
+  count.active = sum_tensors(
+      model, [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.elements()); });
   return count;
 }
 
@@ -88,7 +88,8 @@ std::int64_t stored_bytes(const Model& model) {
 }
 
 std::int64_t read_bytes(const Model& model) {
-  return sum_tensors(model, [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.bytes()); });
+  return sum_tensors(model,
+                     [](const Block& b, const Tensor& t) { return read_by_one_token(b, t, t.bytes()); });
 }
 
 namespace {
@@ -151,9 +152,8 @@ std::int64_t kv_cache_bytes(const Model& model, std::int64_t context) {
 }
 
 std::int64_t kv_bytes_per_token(const Model& model) {
-  return sum_states(model, [&](const State& state) {
-    return entry_bytes(state, model.kv) / tokens_an_entry(state);
-  });
+  return sum_states(
+      model, [&](const State& state) { return entry_bytes(state, model.kv) / tokens_an_entry(state); });
 }
 
 std::int64_t state_bytes(const Model& model) {

@@ -43,10 +43,10 @@ struct Tensor {
   std::int64_t copies = 1;  // one an expert
   Format format;
   Read read = Read::always;
-  bool tied = false;                // its values are another tensor's: read, but stored there
-  NormKind norm = NormKind::none;   // of a norm
-  std::int64_t rows = 1;            // of a norm: vectors a token it is applied to
-  std::int64_t stored_bytes = -1;   // of all copies, where a file's header says; -1: as the format takes
+  bool tied = false;               // its values are another tensor's: read, but stored there
+  NormKind norm = NormKind::none;  // of a norm
+  std::int64_t rows = 1;           // of a norm: vectors a token it is applied to
+  std::int64_t stored_bytes = -1;  // of all copies, where a file's header says; -1: as the format takes
 
   std::int64_t elements() const;  // of all copies, stored or tied. Throws std::overflow_error.
   std::int64_t bytes() const;     // the same as stored
@@ -148,7 +148,7 @@ struct Block {
 // The parameter count the publisher states.
 struct Published {
   std::int64_t parameters = 0;
-  bool rounded = false;  // "7.3B": exact to half a unit of its last digit that is not 0
+  bool rounded = false;      // "7.3B": exact to half a unit of its last digit that is not 0
   std::int64_t buffers = 0;  // stored values among them that are no parameters
   std::string buffers_are;
   std::string source;

@@ -71,15 +71,16 @@ Block mamba2_block(const Common& common, const Mamba2Spec& spec, NormPlace norm)
   const std::int64_t channels = checked_add(inner, product(2, spec.groups, spec.state));
   add_pre_norm(block, common, norm);
   // z; x, B and C; dt.
-  add_linear(block, common, "in_proj", checked_add(checked_add(inner, channels), spec.heads), hidden, spec.bias);
+  add_linear(block, common, "in_proj", checked_add(checked_add(inner, channels), spec.heads), hidden,
+             spec.bias);
   add_conv(block, common, channels, spec.conv, spec.conv_bias);
   for (const char* name : {"dt_bias", "A_log", "D"}) add_parameter(block, common, name, spec.heads);
   const std::int64_t elements = product(inner, spec.state);
-  block.place(RecurrentState{
-      .elements = elements,
-      .element_bytes = spec.element_bytes,
-      .conv_elements = conv_state(channels, spec.conv),
-      .flops = checked_add(product(kMamba2Flops, elements), conv_flops(channels, spec.conv))});
+  block.place(
+      RecurrentState{.elements = elements,
+                     .element_bytes = spec.element_bytes,
+                     .conv_elements = conv_state(channels, spec.conv),
+                     .flops = checked_add(product(kMamba2Flops, elements), conv_flops(channels, spec.conv))});
   if (spec.norm) add_norm(block, common, "gated_norm", inner, 1, NormKind::rms);
   add_linear(block, common, "out_proj", hidden, inner, spec.bias);
   add_post_norm(block, common, norm);

@@ -11,11 +11,11 @@ namespace memwall {
 
 // Mamba (arXiv 2312.00752), its convolution included.
 struct MambaSpec {
-  std::int64_t inner = 0;    // channels
-  std::int64_t state = 0;    // of a channel
+  std::int64_t inner = 0;  // channels
+  std::int64_t state = 0;  // of a channel
   std::int64_t dt_rank = 0;
-  std::int64_t conv = 4;     // taps
-  bool bias = false;         // of in_proj and out_proj
+  std::int64_t conv = 4;  // taps
+  bool bias = false;      // of in_proj and out_proj
   bool conv_bias = true;
   bool inner_norms = false;  // of dt, B and C, with weights (Jamba)
   std::int64_t element_bytes = 4;
@@ -28,9 +28,9 @@ struct Mamba2Spec {
   std::int64_t state = 0;   // of a channel
   std::int64_t groups = 1;  // that share B and C
   std::int64_t conv = 4;
-  bool bias = false;        // of in_proj and out_proj
+  bool bias = false;  // of in_proj and out_proj
   bool conv_bias = true;
-  bool norm = true;         // gated, before out_proj
+  bool norm = true;  // gated, before out_proj
   std::int64_t element_bytes = 4;
 };
 

@@ -42,7 +42,8 @@ void read_formats(Mapping& map, Block& block) {
   }
 }
 
-// tied: true: the block's weights are an earlier layer's. extra: tensors of a family's own, before the others.
+// tied: true: the block's weights are an earlier layer's. extra: tensors of a family's own, before the
+// others.
 void read_additions(Mapping& map, const Common& common, Block& block) {
   if (map.flag_or("tied", false)) {
     for (Tensor& tensor : block.tensors) tensor.tied = true;
@@ -50,7 +51,8 @@ void read_additions(Mapping& map, const Common& common, Block& block) {
   if (const Node* extra = map.optional("extra")) {
     Block additions;
     read_run(*extra, common, additions);
-    if (!additions.states.empty()) yaml::fail(*extra, "extra holds tensors; a block with a further state is a mixer");
+    if (!additions.states.empty())
+      yaml::fail(*extra, "extra holds tensors; a block with a further state is a mixer");
     for (const Tensor& tensor : additions.tensors) {
       if (block.find(tensor.name) != nullptr)
         yaml::fail(*extra, fmt::format("the block has a {} already", tensor.name));
@@ -111,7 +113,8 @@ AttentionSpec read_heads(Mapping& map, std::int64_t hidden_size) {
   spec.window = map.integer_or("window", kSize, 0);
   spec.chunk = map.integer_or("chunk", kSize, 0);
   spec.top_k = map.integer_or("top_k", kSize, 0);
-  if (spec.window > 0 && spec.chunk > 0) yaml::fail(map.node(), "a layer slides (window) or is chunked, not both");
+  if (spec.window > 0 && spec.chunk > 0)
+    yaml::fail(map.node(), "a layer slides (window) or is chunked, not both");
   return spec;
 }
 
@@ -292,7 +295,8 @@ std::vector<Block> read_layer(Mapping& layer, const Common& common) {
       add(item.entries.front().first, item.entries.front().second);
     }
   }
-  if (blocks.empty()) yaml::fail(layer.node(), "a layer needs a block: attention, mixer, mlp, moe or a shape");
+  if (blocks.empty())
+    yaml::fail(layer.node(), "a layer needs a block: attention, mixer, mlp, moe or a shape");
   return blocks;
 }
 

@@ -19,14 +19,16 @@ KvState read_kv_state(const Node& node) {
   state.heads = map.integer("heads", kSize);
   state.kv_heads = map.integer_or("kv_heads", kSize, state.heads);
   if (state.heads % state.kv_heads != 0) {
-    yaml::fail(node, fmt::format("heads ({}) must be a multiple of kv_heads ({})", state.heads, state.kv_heads));
+    yaml::fail(node,
+               fmt::format("heads ({}) must be a multiple of kv_heads ({})", state.heads, state.kv_heads));
   }
   state.d_k = map.integer("head_dim", kSize);
   state.d_v = map.integer_or("v_head_dim", kSize, state.d_k);
   state.window = map.integer_or("window", kSize, 0);
   state.chunk = map.integer_or("chunk", kSize, 0);
   state.top_k = map.integer_or("top_k", kSize, 0);
-  if (state.window > 0 && state.chunk > 0) yaml::fail(node, "a layer slides (window) or is chunked, not both");
+  if (state.window > 0 && state.chunk > 0)
+    yaml::fail(node, "a layer slides (window) or is chunked, not both");
   state.rotary = map.flag_or("rotary", true);
   state.shared = map.flag_or("shared_kv", false);
   map.finish();
@@ -82,12 +84,19 @@ Role read_role(Mapping& map) {
                             {"router", Role::router}});
 }
 
-Read read_reading(Mapping& map, Role role) {
-  const bool table = role == Role::embedding || role == Role::positions;
-  const Node* word = map.optional("read");
-  if (word == nullptr) return table ? Read::gathered : Read::always;
-  return read_choice<Read>(
-      *word, "read", {{"always", Read::always}, {"gathered", Read::gathered}, {"never", Read::never}});
+// What a decode step reads of the tensors from `first` on: where it is not said, a row of a table and all of
+// anything else.
+void read_reading(Mapping& map, std::size_t first, Block& block) {
+  std::optional<Read> stated;
+  if (const Node* word = map.optional("read")) {
+    stated = read_choice<Read>(
+        *word, "read", {{"always", Read::always}, {"gathered", Read::gathered}, {"never", Read::never}});
+  }
+  for (std::size_t i = first; i < block.tensors.size(); ++i) {
+    Tensor& tensor = block.tensors[i];
+    const bool table = tensor.role == Role::embedding || tensor.role == Role::positions;
+    tensor.read = stated.value_or(table ? Read::gathered : Read::always);
+  }
 }
 
 // The format a tensor of that role has where it states none.
@@ -107,26 +116,22 @@ void read_tensor(const Node& key, const Node& value, const Common& common, Block
   const std::size_t first = block.tensors.size();
   if (const Node* shape = map.optional("shape")) {
     const Role role = read_role(map);
-    if (const Node* format = map.optional("weights")) usual_format(own, role) = read_format(*format, "weights");
+    if (const Node* format = map.optional("weights"))
+      usual_format(own, role) = read_format(*format, "weights");
     Tensor tensor = shape_tensor(key, *shape, own);
     tensor.role = role;
     tensor.format = usual_format(own, role);
-    tensor.read = read_reading(map, role);
     block.tensors.push_back(tensor);
     if (map.flag_or("bias", false)) {
-      block.tensors.push_back({.name = key.text + ".bias",
-                               .role = Role::bias,
-                               .out = tensor.out,
-                               .format = common.small,
-                               .read = tensor.read});
+      block.tensors.push_back(
+          {.name = key.text + ".bias", .role = Role::bias, .out = tensor.out, .format = common.small});
     }
   } else if (map.optional("norm") != nullptr) {
     NormKind kind = common.norm == NormKind::none ? NormKind::rms : common.norm;
     if (const Node* word = map.optional("kind")) {
-      kind = read_choice<NormKind>(*word, "kind",
-                                   {{"rms", NormKind::rms},
-                                    {"layer", NormKind::layer},
-                                    {"layer_no_bias", NormKind::layer_no_bias}});
+      kind = read_choice<NormKind>(
+          *word, "kind",
+          {{"rms", NormKind::rms}, {"layer", NormKind::layer}, {"layer_no_bias", NormKind::layer_no_bias}});
     }
     if (const Node* format = map.optional("weights")) own.small = read_format(*format, "weights");
     add_norm(block, own, key.text, map.integer("norm", kSize), map.integer_or("rows", kSize, 1), kind);
@@ -137,15 +142,19 @@ void read_tensor(const Node& key, const Node& value, const Common& common, Block
     yaml::fail(value, fmt::format("{} needs a shape ([out, in]), norm (its width) or parameters (how many)",
                                   key.text));
   }
+  read_reading(map, first, block);
   if (map.flag_or("tied", false)) {
-    for (std::size_t i = first; i < block.tensors.size(); ++i) block.tensors[i].tied = true;
+    // A tied lm_head's values are the embedding's, its bias is its own.
+    const std::size_t end = block.tensors[first].role == Role::lm_head ? first + 1 : block.tensors.size();
+    for (std::size_t i = first; i < end; ++i) block.tensors[i].tied = true;
   }
   map.finish();
 }
 
 void read_step(const Node& item, const Common& common, Block& block) {
   if (item.kind != yaml::Kind::mapping || item.entries.size() != 1)
-    yaml::fail(item, "an item of run is one tensor or state: NAME: [out, in], attention: {...}, latent: {...}");
+    yaml::fail(item,
+               "an item of run is one tensor or state: NAME: [out, in], attention: {...}, latent: {...}");
   const auto& [key, value] = item.entries.front();
   if (key.text == "attention") return block.place(read_kv_state(value));
   if (key.text == "latent") return block.place(read_latent_state(value));

@@ -44,7 +44,9 @@ Common common_of(const Model& model) {
   }
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
   common.norm = kinds.empty() ? NormKind::none : std::max_element(kinds.begin(), kinds.end(), less)->first;
-  common.small = formats.empty() ? Format{} : *find_format(std::max_element(formats.begin(), formats.end(), less)->first);
+  common.small = formats.empty()
+                     ? Format{}
+                     : *find_format(std::max_element(formats.begin(), formats.end(), less)->first);
   return common;
 }
 
@@ -54,7 +56,8 @@ using Layer = std::vector<std::size_t>;
 std::vector<Layer> layers_of(const Model& model) {
   std::vector<Layer> layers(static_cast<std::size_t>(model.layers));
   for (std::size_t b = 0; b < model.blocks.size(); ++b) {
-    for (const std::int32_t layer : model.blocks[b].layers) layers[static_cast<std::size_t>(layer)].push_back(b);
+    for (const std::int32_t layer : model.blocks[b].layers)
+      layers[static_cast<std::size_t>(layer)].push_back(b);
   }
   return layers;
 }
@@ -161,8 +164,7 @@ std::string outside_yaml(const Model& model, const Common& common) {
     if (same_shapes(usual, *head) && formats_equal(usual, *head)) {
       if (spec.tied) text += "tie_embeddings: true\n";
       if (spec.bias) text += "lm_head_bias: true\n";
-      if (spec.final_norm != (model.vocab_size > 0))
-        text += fmt::format("final_norm: {}\n", spec.final_norm);
+      if (spec.final_norm != (model.vocab_size > 0)) text += fmt::format("final_norm: {}\n", spec.final_norm);
     } else {
       text += "head:\n" + prefixed(run_yaml(*head, common), "  ", "  ");
     }
@@ -202,7 +204,8 @@ std::string model_yaml(const Model& model) {
   }
   for (const std::string& warning : model.warnings) text += fmt::format("# {}\n", warning);
   for (const Extra& extra : model.extras) {
-    if (extra.bytes > 0) text += fmt::format("# the checkpoint also holds {}, {} bytes\n", extra.what, extra.bytes);
+    if (extra.bytes > 0)
+      text += fmt::format("# the checkpoint also holds {}, {} bytes\n", extra.what, extra.bytes);
   }
   text += fmt::format("weights: {}\n", format_name(model.weights));
   const bool plain = is_plain_float(model.weights);

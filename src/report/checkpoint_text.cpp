@@ -48,8 +48,8 @@ std::string tensors_text(const Checkpoint& checkpoint, const Style& style) {
   Table table({{"tensor", Align::left}, {"count"}, {"shape"}, {"type", Align::left}, {"values"}, {"bytes"}});
   for (const auto& [key, sum] : sums) {
     const auto& [name, shape, type] = key;
-    table.row({name, fmt::format("{}", sum.count), shape, type, thousands(static_cast<double>(sum.parameters)),
-               human_bytes(static_cast<double>(sum.bytes))});
+    table.row({name, fmt::format("{}", sum.count), shape, type,
+               thousands(static_cast<double>(sum.parameters)), human_bytes(static_cast<double>(sum.bytes))});
   }
   table.rule();
   table.row({"all", fmt::format("{}", all.count), "", "", thousands(static_cast<double>(all.parameters)),

@@ -13,13 +13,14 @@ std::string thousands_of(std::int64_t value) { return thousands(static_cast<doub
 std::string bytes_of(std::int64_t value) { return human_bytes(static_cast<double>(value)); }
 
 std::string heading(const Model& model, const Style& style) {
-  std::string text = style.apply(Tone::bold, model.title) +
-                     fmt::format("  {}, {} layers", model.architecture, model.layers);
-  if (model.hidden_size > 0) text += fmt::format(", hidden {}", model.hidden_size);
-  if (model.vocab_size > 0) text += fmt::format(", vocabulary {}", model.vocab_size);
-  if (model.max_context > 0) text += fmt::format(", context up to {}", model.max_context);
-  if (model.approximate) text += style.apply(Tone::warn, ", approximate");
-  return text + "\n\n";
+  std::string rest = fmt::format("  {}, {} layers", model.architecture, model.layers);
+  if (model.hidden_size > 0) rest += fmt::format(", hidden {}", model.hidden_size);
+  if (model.vocab_size > 0) rest += fmt::format(", vocabulary {}", model.vocab_size);
+  if (model.max_context > 0) rest += fmt::format(", context up to {}", model.max_context);
+  if (model.approximate) rest += ", approximate";
+  const std::string text = wrapped(model.title + rest);
+  if (text.rfind(model.title, 0) != 0) return text + "\n";  // a title so long that it was broken
+  return style.apply(Tone::bold, model.title) + text.substr(model.title.size()) + "\n";
 }
 
 std::string ops_table(const std::vector<Op>& ops, const Step& step, const Style& style) {
@@ -46,9 +47,10 @@ std::string components_table(const Model& model, const Style& style) {
   Table table({{"component", Align::left}, {"parameters"}, {"stored"}, {"read a token"}, {"share"}});
   const double read = static_cast<double>(read_bytes(model));
   for (const Component& c : components_of(model)) {
-    table.row({c.name, thousands_of(c.parameters), bytes_of(c.stored_bytes),
-               c.read_bytes > 0 ? bytes_of(c.read_bytes) : "",
-               c.read_bytes > 0 ? fmt::format("{:.1f} %", 100 * static_cast<double>(c.read_bytes) / read) : ""});
+    table.row(
+        {c.name, thousands_of(c.parameters), bytes_of(c.stored_bytes),
+         c.read_bytes > 0 ? bytes_of(c.read_bytes) : "",
+         c.read_bytes > 0 ? fmt::format("{:.1f} %", 100 * static_cast<double>(c.read_bytes) / read) : ""});
   }
   for (const Extra& extra : model.extras) {
     table.row({extra.what, extra.parameters > 0 ? thousands_of(extra.parameters) : "",
@@ -80,7 +82,8 @@ std::string totals_table(const Model& model, std::int64_t context, const Style& 
       {"weights stored", human_gib(static_cast<double>(stored_bytes(model))),
        fmt::format("{} (lm_head and embedding {})", format_name(model.weights), format_name(model.head))});
   totals.row({"weights read a step", bytes_of(read_bytes(model)), ""});
-  totals.row({"KV cache a token", bytes_of(kv_bytes_per_token(model)), std::string(kv_format_name(model.kv))});
+  totals.row(
+      {"KV cache a token", bytes_of(kv_bytes_per_token(model)), std::string(kv_format_name(model.kv))});
   totals.row({fmt::format("KV cache at {} tokens", context), bytes_of(kv_cache_bytes(model, context)),
               "a sequence"});
   if (state_bytes(model) > 0)
@@ -95,7 +98,7 @@ std::string inspect_text(const Model& model, const std::vector<Op>& ops, const S
   std::string text = heading(model, style) + ops_table(ops, step, style) + components_table(model, style) +
                      totals_table(model, step.workload.context, style);
   if (model.published && model.published->buffers > 0)
-    text += fmt::format("other values: {}\n", model.published->buffers_are);
+    text += wrapped(fmt::format("other values: {}", model.published->buffers_are));
   return text;
 }
 
@@ -131,8 +134,8 @@ std::string inspect_pair_text(const Model& a, const Model& b, std::int64_t conte
     if (std::none_of(parts.begin(), parts.end(), same)) parts.push_back({.name = other.name});
   }
   for (const Component& part : parts) {
-    const auto other = std::find_if(others.begin(), others.end(),
-                                    [&](const Component& c) { return c.name == part.name; });
+    const auto other =
+        std::find_if(others.begin(), others.end(), [&](const Component& c) { return c.name == part.name; });
     row(part.name + ", read", part.read_bytes, other == others.end() ? 0 : other->read_bytes, bytes_of);
   }
   return table.render(style);

@@ -29,6 +29,39 @@ void Table::row(std::vector<Cell> cells) {
 
 void Table::rule() { rules_.push_back(rows_.size()); }
 
+namespace {
+
+constexpr std::size_t kMostColumns = 100;
+
+// "….gate_proj": the end of a name says more than its beginning.
+std::string elided(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width || text.size() != display_width(text)) return text;
+  return "…" + text.substr(text.size() - (width - 1));
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& text) {
+  std::string out;
+  std::size_t column = 0;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = std::min(text.find(' ', start), text.size());
+    const std::size_t width = display_width(text.substr(start, end - start));
+    if (column > 0 && column + 1 + width > kMostColumns) {
+      out += "\n  ";
+      column = 2;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(start, end - start);
+    column += width;
+    start = end + 1;
+  }
+  return out + "\n";
+}
+
 std::string Table::render(const Style& style) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -36,20 +69,28 @@ std::string Table::render(const Style& style) const {
     for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
     widths.push_back(width);
   }
-  // A table too wide for 100 columns gives up one of the two blanks between its columns.
-  constexpr std::size_t kMostColumns = 100;
+  // A table too wide for 100 columns gives up one of the two blanks between its columns, then the beginning
+  // of its longest names.
   std::size_t text_width = 0;
   for (const std::size_t width : widths) text_width += width;
   const std::size_t gap = text_width + 2 * (widths.size() - 1) > kMostColumns ? 1 : 2;
+  const std::size_t needed = text_width + gap * (widths.size() - 1);
+  constexpr std::size_t kLeastName = 9;
+  if (needed > kMostColumns && widths.front() > kLeastName) {
+    const std::size_t cut = std::min(needed - kMostColumns, widths.front() - kLeastName);
+    widths.front() -= cut;
+    text_width -= cut;
+  }
   const auto line = [&](const std::vector<Cell>& cells) {
     std::string text;
     std::size_t owed = 0;  // blanks before the next text, so that none trail
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::size_t pad = widths[c] - display_width(cells[c].text);
+      const std::string shown = elided(cells[c].text, widths[c]);
+      const std::size_t pad = widths[c] - std::min(widths[c], display_width(shown));
       if (c > 0) owed += gap;
       if (columns_[c].align == Align::right) owed += pad;
-      if (!cells[c].text.empty()) {
-        text += std::string(owed, ' ') + style.apply(cells[c].tone, cells[c].text);
+      if (!shown.empty()) {
+        text += std::string(owed, ' ') + style.apply(cells[c].tone, shown);
         owed = 0;
       }
       if (columns_[c].align == Align::left) owed += pad;
@@ -102,6 +143,8 @@ std::string human_bytes(double bytes) { return with_prefix(bytes, "B", 1000, {""
 std::string human_flops(double flops) {
   return with_prefix(flops, "FLOP", 1000, {"", "k", "M", "G", "T", "P"});
 }
+
+std::string human_count(double count) { return with_prefix(count, "", 1000, {"", "k", "M", "B", "T", "P"}); }
 
 std::string human_gib(double bytes) { return fmt::format("{} GiB", significant(bytes / kGiB, 3)); }
 

@@ -44,6 +44,9 @@ class Table {
   std::vector<std::size_t> rules_;
 };
 
+// A line of words, broken at 100 columns, the further lines indented.
+std::string wrapped(const std::string& text);
+
 // Columns a text takes on a terminal: its code points (the project prints none that are wide).
 std::size_t display_width(std::string_view utf8);
 
@@ -53,6 +56,7 @@ std::string human_gib(double bytes);                // "15.0 GiB", binary
 std::string human_flops(double flops);              // "15.0 GFLOP"
 std::string human_time(double seconds);             // "3.155 ms", "12.4 us"
 std::string significant(double value, int digits);  // "316.95", "1.013", never in exponents
+std::string human_count(double count);              // "8.030 B", "671.0 B": thousands, millions, billions
 std::string thousands(double whole);                // "8,030,261,248"
 
 }  // namespace memwall

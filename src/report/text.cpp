@@ -75,8 +75,8 @@ std::string models_text(const std::vector<Model>& models, const Style& style) {
                {"context"}});
   for (const Model& model : models) {
     const ParameterCount count = count_parameters(model);
-    table.row({model.name, thousands(static_cast<double>(count.total)),
-               thousands(static_cast<double>(count.active)), fmt::format("{}", model.layers),
+    table.row({model.name, human_count(static_cast<double>(count.total)),
+               human_count(static_cast<double>(count.active)), fmt::format("{}", model.layers),
                format_name(model.weights), human_gib(static_cast<double>(stored_bytes(model))),
                human_bytes(static_cast<double>(kv_bytes_per_token(model))),
                model.max_context > 0 ? fmt::format("{}", model.max_context) : ""});

@@ -147,8 +147,7 @@ TEST(RefusedOutput, AWrongInputMakesNoFile) {
   expect_refused(run("estimate " + kTiny + " --card nope --output " + (folder / "result")), "card");
   expect_refused(run("measure " + kMixed + " --memory 1MiB --output " + (folder / "result")), "memory");
   expect_refused(
-      run("estimate " + kHuge + " --card h200 --context 1000000000 --output " + (folder / "result")),
-      "huge");
+      run("estimate " + kHuge + " --card h200 --context 1000000000 --output " + (folder / "result")), "huge");
   EXPECT_TRUE(folder.names().empty());
 }
 

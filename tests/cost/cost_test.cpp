@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/blocks.h"
 #include "load/load_model.h"
+#include "model/blocks.h"
 
 namespace memwall {
 namespace {

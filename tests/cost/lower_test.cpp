@@ -8,8 +8,8 @@
 
 #include "cost/op.h"
 #include "input/yaml.h"
-#include "model/yaml_model.h"
 #include "load/load_model.h"
+#include "model/yaml_model.h"
 
 namespace memwall {
 namespace {
@@ -155,13 +155,25 @@ layers:
 
 TEST(Lower, WhatFusesAndWhatSharesALaunch) {
   for (const Model& model : zoo()) {
-    for (const Op& op : lower(model)) {
+    const std::vector<Op> ops = lower(model);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
       const bool small = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
       EXPECT_EQ(op.fusible, small) << model.name << " " << op.name;
+      // Only what reads the same input as the linear right before it, in the same layers.
+      const LinearWork* linear = linear_of(op.work);
+      const LinearWork* before = i > 0 ? linear_of(ops[i - 1].work) : nullptr;
+      const bool may_join = linear != nullptr && before != nullptr && linear->in == before->in &&
+                            op.layers == ops[i - 1].layers;
+      EXPECT_TRUE(may_join || !op.joins_previous) << model.name << " " << op.name;
+    }
+  }
+  for (const char* name : {"llama-3.1-8b", "qwen2.5-7b", "mixtral-8x7b", "qwen1.5-moe-a2.7b"}) {
+    for (const Op& op : lower(find_model(name))) {
       const bool joins = op.name == "k_proj" || op.name == "v_proj" || op.name == "up_proj" ||
                          op.name == "experts.up_proj" || op.name == "shared_expert.up_proj" ||
                          op.name == "shared_expert.gate";
-      EXPECT_EQ(op.joins_previous, joins) << model.name << " " << op.name;
+      EXPECT_EQ(op.joins_previous, joins) << name << " " << op.name;
     }
   }
 }

@@ -54,7 +54,8 @@ TEST(LatentCost, DeepSeekV3sIntensityPassesTheRidgeOfAnH200) {
 }
 
 TEST(LatentCost, Int8HasOneScaleAnEntry) {
-  EXPECT_EQ(cost_of(LatentWork{.state = kLatent, .kv = KvFormat::int8}, decode(1, 10)).kv_read_bytes, 10 * (8 + 2));
+  EXPECT_EQ(cost_of(LatentWork{.state = kLatent, .kv = KvFormat::int8}, decode(1, 10)).kv_read_bytes,
+            10 * (8 + 2));
 }
 
 TEST(IndexerCost, ScoresEveryKey) {

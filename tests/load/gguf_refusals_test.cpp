@@ -124,14 +124,14 @@ TEST_F(GgufModels, RefusesSizesThatPass63Bits) {
 }
 
 // Files that llama.cpp's own tools wrote.
-class GgufSamples : public testing::Test {
+class GgufModelSamples : public testing::Test {
  protected:
   static std::string sample(const std::string& name) {
     return std::string(MEMWALL_SOURCE_DIR) + "/../shared/data/files/gguf/" + name;
   }
 };
 
-TEST_F(GgufSamples, MixedFormatsAreOpsOfTheirOwn) {
+TEST_F(GgufModelSamples, MixedFormatsAreOpsOfTheirOwn) {
   const std::string path = sample("tiny-Q4_K_M.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   const Model model = load_gguf(path);
@@ -149,7 +149,7 @@ TEST_F(GgufSamples, MixedFormatsAreOpsOfTheirOwn) {
   EXPECT_THAT(down, ElementsAre("q4_k", "q6_k"));
 }
 
-TEST_F(GgufSamples, EveryByteIsPlaced) {
+TEST_F(GgufModelSamples, EveryByteIsPlaced) {
   for (const char* name : {"tiny-Q2_K.gguf", "tiny-Q4_0.gguf", "tiny-Q4_K_M.gguf", "tiny-Q6_K.gguf"}) {
     const std::string path = sample(name);
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
@@ -160,7 +160,7 @@ TEST_F(GgufSamples, EveryByteIsPlaced) {
   }
 }
 
-TEST_F(GgufSamples, AVocabularyIsNoModel) {
+TEST_F(GgufModelSamples, AVocabularyIsNoModel) {
   const std::string path = sample("llamacpp__ggml-vocab-phi-3.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   EXPECT_EQ(error_of([&] { load_gguf(path); }),

@@ -84,8 +84,9 @@ TEST_F(LoadModel, SafetensorsAloneAreListedButAreNoModel) {
 }
 
 TEST_F(LoadModel, AnIndexWithoutShardsIsReadFromItsConfiguration) {
-  write_text(folder / "model.safetensors.index.json",
-             R"({"metadata":{"total_size":10},"weight_map":{"lm_head.weight":"model-00001-of-00001.safetensors"}})");
+  write_text(
+      folder / "model.safetensors.index.json",
+      R"({"metadata":{"total_size":10},"weight_map":{"lm_head.weight":"model-00001-of-00001.safetensors"}})");
   EXPECT_THAT(error_for(folder / "model.safetensors.index.json"), HasSubstr("config.json"));
   write_text(folder / "config.json", kConfig);
   const Model model = find_model(folder / "model.safetensors.index.json");
@@ -123,7 +124,9 @@ TEST_F(LoadModel, AFolderWithTwoModelsAsksForOne) {
   EXPECT_THAT(error_for(folder.path()), HasSubstr("more than one model"));
 }
 
-TEST_F(LoadModel, AnEmptyFolderHoldsNoModel) { EXPECT_THAT(error_for(folder.path()), HasSubstr("holds no model")); }
+TEST_F(LoadModel, AnEmptyFolderHoldsNoModel) {
+  EXPECT_THAT(error_for(folder.path()), HasSubstr("holds no model"));
+}
 
 TEST_F(LoadModel, ASymlinkLoopIsAnError) {
   std::filesystem::create_symlink(folder / "b.gguf", folder / "a.gguf");

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
-#include "tests/checkpoint/safetensors_writer.h"
 #include "huggingface/read_config.h"
 #include "input/json.h"
 #include "load/safetensors_model.h"
 #include "model/model.h"
+#include "tests/checkpoint/safetensors_writer.h"
 #include "tests/support.h"
 
 namespace memwall {

@@ -1,6 +1,4 @@
 // The models memwall ships, against the counts their publishers state.
-#include "load/load_model.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "load/load_model.h"
 #include "tests/support.h"
 
 namespace memwall {

@@ -110,7 +110,7 @@ TEST(BadModel, HeadsThatDoNotDivide) {
 
 TEST(BadModel, MissingSizes) {
   EXPECT_EQ(model_error("name: m\nlayers:\n  - attention: {heads: 4, head_dim: 8}\n"),
-            "m.yaml:1:1: a model with a vocabulary, attention, mlp or moe needs hidden_size");
+            "m.yaml:1:1: a model with a vocabulary, attention, mixer, mlp or moe needs hidden_size");
   EXPECT_THAT(model_error("name: m\nlayers:\n  - pattern:\n      - mlp: {intermediate: 8}\n"),
               HasSubstr("needs hidden_size"));
   EXPECT_THAT(top_error("vocab_size: 8"), HasSubstr("needs hidden_size"));
@@ -140,8 +140,9 @@ TEST(BadModel, Layers) {
             "m.yaml:2:9: layers must be a list of layers, each a mapping");
   EXPECT_THAT(model_error("name: m\nlayers:\n"), StartsWith("m.yaml:2:1: layers has no value"));
   EXPECT_EQ(layer_error("attention"), "m.yaml:4:5: a layer must be a mapping of keys to values");
-  EXPECT_EQ(layer_error("{}"), "m.yaml:4:5: a layer needs a block: attention, mlp, moe or a shape");
-  EXPECT_EQ(layer_error("{repeat: 3}"), "m.yaml:4:5: a layer needs a block: attention, mlp, moe or a shape");
+  EXPECT_EQ(layer_error("{}"), "m.yaml:4:5: a layer needs a block: attention, mixer, mlp, moe or a shape");
+  EXPECT_EQ(layer_error("{repeat: 3}"),
+            "m.yaml:4:5: a layer needs a block: attention, mixer, mlp, moe or a shape");
 }
 
 TEST(BadModel, Patterns) {

@@ -112,9 +112,10 @@ TEST(MoeBlock, ExpertsRouterAndSharedExpert) {
       "true}}");
   EXPECT_THAT(shapes(block),
               ElementsAre("mlp_norm 64x1 bf16", "router 8x64 bf16", "router.bias 8x1 bf16",
-                          "shared_expert.gate 1x64 bf16", "8*experts.gate_proj 32x64 bf16", "8*experts.up_proj 32x64 bf16",
-                          "8*experts.down_proj 64x32 bf16", "shared_expert.gate_proj 48x64 bf16",
-                          "shared_expert.up_proj 48x64 bf16", "shared_expert.down_proj 64x48 bf16"));
+                          "shared_expert.gate 1x64 bf16", "8*experts.gate_proj 32x64 bf16",
+                          "8*experts.up_proj 32x64 bf16", "8*experts.down_proj 64x32 bf16",
+                          "shared_expert.gate_proj 48x64 bf16", "shared_expert.up_proj 48x64 bf16",
+                          "shared_expert.down_proj 64x48 bf16"));
   EXPECT_EQ(block.experts_per_token, 2);
   EXPECT_EQ(block.find("router")->role, Role::router);
   EXPECT_EQ(block.find("experts.up_proj")->role, Role::expert);

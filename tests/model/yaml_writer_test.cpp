@@ -1,6 +1,7 @@
 // A model written as YAML and read back is the same model: its tensors, states, layers and sums.
 #include "model/yaml_writer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +9,9 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "cost/cost.h"
 #include "huggingface/read_config.h"
@@ -36,6 +36,16 @@ std::multiset<std::string> ops_of(const Model& model) {
   return all;
 }
 
+// Warnings stand in comments, which no reader sees.
+std::string without_comments(const std::string& text) {
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind('#', 0) != 0) kept += line + "\n";
+  }
+  return kept;
+}
+
 void expect_round_trip(const Model& model) {
   const std::string text = model_yaml(model);
   const Model back = read_model(text);
@@ -49,7 +59,7 @@ void expect_round_trip(const Model& model) {
   EXPECT_EQ(state_bytes(model), state_bytes(back)) << text;
   EXPECT_EQ(model.layers, back.layers) << text;
   EXPECT_EQ(ops_of(model), ops_of(back)) << text;
-  EXPECT_EQ(model_yaml(back), text);
+  EXPECT_EQ(model_yaml(back), without_comments(text));
 }
 
 TEST(YamlWriter, TheZooComesBack) {
@@ -75,7 +85,8 @@ TEST(YamlWriter, EveryPublicConfigurationComesBack) {
 TEST(YamlWriter, SingleFormatsAreKept) {
   Model model = read_model(
       "name: m\nweights: q4_k\nhidden_size: 256\nvocab_size: 512\nhead_weights: q6_k\nnorm_weights: f32\n"
-      "layers:\n  - repeat: 2\n    attention: {heads: 4, formats: {v_proj: q6_k}}\n    mlp: {intermediate: 512}\n");
+      "layers:\n  - repeat: 2\n    attention: {heads: 4, formats: {v_proj: q6_k}}\n    mlp: {intermediate: "
+      "512}\n");
   EXPECT_EQ(format_name(model.blocks.at(1).find("v_proj")->format), "q6_k");
   EXPECT_EQ(format_name(model.blocks.at(1).find("attn_norm")->format), "f32");
   EXPECT_EQ(format_name(model.head), "q6_k");
@@ -85,7 +96,8 @@ TEST(YamlWriter, SingleFormatsAreKept) {
 
 TEST(YamlWriter, PatternsAreFound) {
   const Model model = read_model(
-      "name: m\nhidden_size: 64\nlayers:\n  - repeat: 3\n    pattern:\n      - attention: {heads: 4, window: 16}\n"
+      "name: m\nhidden_size: 64\nlayers:\n  - repeat: 3\n    pattern:\n      - attention: {heads: 4, window: "
+      "16}\n"
       "      - attention: {heads: 4}\n  - mlp: {intermediate: 8}\n");
   EXPECT_THAT(model_yaml(model), testing::HasSubstr("  - repeat: 3\n    pattern:\n"));
   expect_round_trip(model);
@@ -93,7 +105,8 @@ TEST(YamlWriter, PatternsAreFound) {
 
 TEST(YamlWriter, ALayerMayRunABlockTwice) {
   const Model model = read_model(
-      "name: m\nhidden_size: 64\nlayers:\n  - blocks:\n      - attention: {heads: 4}\n      - mlp: {intermediate: 8}\n"
+      "name: m\nhidden_size: 64\nlayers:\n  - blocks:\n      - attention: {heads: 4}\n      - mlp: "
+      "{intermediate: 8}\n"
       "      - attention: {heads: 4}\n      - mlp: {intermediate: 16}\n");
   ASSERT_EQ(model.blocks.size(), 4U);
   EXPECT_EQ(model.layers, 1);
@@ -111,7 +124,8 @@ TEST(YamlWriter, MixersAndWhatStandsOutsideTheLayers) {
       "        - latent: {heads: 4, rank: 16, rope: 8, top_k: 10, every: 2}\n"
       "        - indexer: {heads: 2, head_dim: 8}\n        - conv1d: {parameters: 32}\n"
       "        - recurrent: {elements: 128, conv_elements: 24, flops: 900}\n        - out_proj: [64, 24]\n"
-      "    moe: {experts: 4, per_token: 2, intermediate: 8, idle: 2, latent: 16, extra: [{scale: {parameters: 3}}]}\n"
+      "    moe: {experts: 4, per_token: 2, intermediate: 8, idle: 2, latent: 16, extra: [{scale: "
+      "{parameters: 3}}]}\n"
       "  - attention: {heads: 4, kv_heads: 2, gate: head, sinks: true, sub_norm: true, tied: true}\n"));
 }
 
@@ -145,8 +159,8 @@ TEST(Components, AStepReadsWhatTheModelCounts) {
 TEST(Published, ARoundedCountIsEqualWithinHalfItsLastDigit) {
   const std::string layer = "hidden_size: 64\nlayers:\n  - up: [1000, 1049]\n";
   const auto difference = [&](const std::string& published) {
-    return published_difference(
-        read_model("name: m\nparameters: {published: " + published + ", rounded: true, source: card}\n" + layer));
+    return published_difference(read_model("name: m\nparameters: {published: " + published +
+                                           ", rounded: true, source: card}\n" + layer));
   };
   EXPECT_EQ(difference("1000000"), 0);  // 1,049,000 rounds to it
   EXPECT_EQ(difference("1050000"), 0);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "input/yaml.h"
-#include "model/yaml_model.h"
 #include "load/load_model.h"
+#include "model/yaml_model.h"
 
 namespace memwall {
 namespace {

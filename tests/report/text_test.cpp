@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/yaml_model.h"
 #include "load/load_model.h"
+#include "model/yaml_model.h"
 #include "tests/report/golden.h"
 
 namespace memwall {
