@@ -19,7 +19,7 @@ std::string_view op_kind_name(OpKind kind);
 struct LinearWork {
   std::int64_t out = 0;
   std::int64_t in = 0;
-  Format format;
+  Format format{};
   bool bias = false;
   Format bias_format{};
   std::int64_t stored_bytes = -1;  // of weight and bias, where a file says; -1: as the formats take
@@ -120,7 +120,7 @@ struct ElementwiseWork {
 struct EmbeddingWork {
   std::int64_t rows = 0;
   std::int64_t width = 0;
-  Format format;
+  Format format{};
 
   bool operator==(const EmbeddingWork&) const = default;
 };

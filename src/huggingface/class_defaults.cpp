@@ -161,7 +161,7 @@ constexpr ClassDefaults kDefaults[] = {
     {"minicpm3",
      R"({"vocab_size": 73448, "num_attention_heads": 40, "intermediate_size": 6400, )"
      R"("max_position_embeddings": 32768, "q_lora_rank": 768, "kv_lora_rank": 256, "qk_nope_head_dim": 64, )"
-     R"("qk_rope_head_dim": 32})"},
+     R"("qk_rope_head_dim": 32, "v_head_dim": 64})"},
     {"ministral",
      R"({"vocab_size": 32000, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": )"
      R"(14336, "sliding_window": 4096, "max_position_embeddings": 131072})"},

@@ -13,9 +13,11 @@ constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 constexpr const char* kHeadsOfLayers = "num_attention_heads_per_layer";
 constexpr const char* kKvHeadsOfLayers = "num_key_value_heads_per_layer";
 
-ActivationKind read_activation(const Config& config) {
+// Where it is not stated, an MLP without a gate is of GPT-2's line and has GELU (BLOOM, Falcon, MPT).
+ActivationKind read_activation(const Config& config, bool gated) {
   const std::string name =
-      config.text_or({"hidden_act", "hidden_activation", "activation_function", "activation", "afn"}, "silu");
+      config.text_or({"hidden_act", "hidden_activation", "activation_function", "activation", "afn"},
+                     gated ? "silu" : "gelu");
   if (name.find("relu") != std::string::npos || name.find("xielu") != std::string::npos)
     return ActivationKind::relu;
   return name.find("gelu") != std::string::npos ? ActivationKind::gelu : ActivationKind::silu;
@@ -65,7 +67,7 @@ MlpSpec read_mlp(const Config& config, const Family& family, std::int64_t hidden
     config.fail("no intermediate_size (also called n_inner, ffn_dim, ffn_hidden_size, d_ff)");
   if (spec.intermediate == 0) spec.intermediate = 4 * hidden;  // GPT-2 and its descendants
   spec.gated = family.gated;
-  spec.activation = read_activation(config);
+  spec.activation = read_activation(config, family.gated);
   spec.bias = is_on(config, family.mlp_bias);
   spec.fused_gate_up = family.fused_gate_up;
   spec.norm = is_on(config, family.parallel) ? NormPlace::none : family.norm_place;

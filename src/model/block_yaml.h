@@ -12,10 +12,4 @@ namespace memwall {
 // express the block.
 std::string block_yaml(const Block& block, const Common& common);
 
-// The items of a run, one a line, each starting with "- ".
-std::string run_yaml(const Block& block, const Common& common);
-
-// A text as a YAML scalar, in quotes where it needs them.
-std::string yaml_scalar(const std::string& text);
-
 }  // namespace memwall

@@ -41,7 +41,7 @@ struct Tensor {
   std::int64_t out = 0;     // rows; the length of a vector
   std::int64_t in = 1;      // columns; 1 for a vector
   std::int64_t copies = 1;  // one an expert
-  Format format;
+  Format format{};
   Read read = Read::always;
   bool tied = false;               // its values are another tensor's: read, but stored there
   NormKind norm = NormKind::none;  // of a norm

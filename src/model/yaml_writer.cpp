@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/block_yaml.h"
+#include "model/run_yaml.h"
 #include "model/spec_of.h"
 
 namespace memwall {
