@@ -40,6 +40,10 @@ AttentionSpec read_attention(const Config& config, const Family& family, std::in
                       "num_query_heads", kHeadsOfLayers},
                      0);
   if (spec.heads == 0) return spec;  // no attention, or the family's mixer knows
+  const json::Value* kv_heads = config.find({"num_key_value_heads"});
+  if (kv_heads != nullptr && kv_heads->kind == json::Kind::number &&
+      config.integer({"num_key_value_heads"}) == 0)
+    config.fail_at(*kv_heads, "num_key_value_heads is 0; leave it out where it equals num_attention_heads");
   spec.kv_heads =
       first({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "num_query_groups",
              "num_attention_groups", "attn_config.kv_n_heads", kKvHeadsOfLayers},
@@ -65,7 +69,9 @@ MlpSpec read_mlp(const Config& config, const Family& family, std::int64_t hidden
   // Of an unknown family, neither a width nor the number of linears may be guessed.
   if (family.types.empty() && spec.intermediate == 0 && !config.has({"moe_intermediate_size"}))
     config.fail("no intermediate_size (also called n_inner, ffn_dim, ffn_hidden_size, d_ff)");
-  if (spec.intermediate == 0) spec.intermediate = 4 * hidden;  // GPT-2 and its descendants
+  // GPT-2 and its descendants take four times the hidden size; a gated MLP has no such rule, and its family
+  // may state the width elsewhere.
+  if (spec.intermediate == 0 && !family.gated) spec.intermediate = 4 * hidden;
   spec.gated = family.gated;
   spec.activation = read_activation(config, family.gated);
   spec.bias = is_on(config, family.mlp_bias);
@@ -124,7 +130,9 @@ void check_plan(const Config& config, const Family& family, const Plan& plan) {
   } else if (family.mixer == nullptr) {
     config.fail("no num_attention_heads (also called n_head, n_heads, num_heads)");
   }
-  size_of(config, "intermediate_size", plan.mlp.intermediate);
+  const bool dense =
+      std::find(plan.moe_layers.begin(), plan.moe_layers.end(), false) != plan.moe_layers.end();
+  if (dense && family.feed_forward == nullptr) size_of(config, "intermediate_size", plan.mlp.intermediate);
   size_of(config, "vocab_size", plan.head.vocab_size);
   size_of(config, "positions", plan.positions + 1);
   if (plan.moe.experts == 0) return;

@@ -18,6 +18,14 @@ MoeSpec read_moe(const Config& config, const Family& family, const MlpSpec& mlp)
       {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_routed_experts"}, 0,
       0);
   if (spec.experts == 0) return spec;
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    const json::Value* value = config.find({key});
+    if (value == nullptr || value->kind != json::Kind::array) continue;
+    for (const std::int64_t experts : config.integers({key})) {
+      if (experts != spec.experts)
+        config.fail_at(*value, fmt::format("{} differs between layers, which is not read", key));
+    }
+  }
   if (spec.experts > kMostExperts)
     config.fail(fmt::format("{} experts are more than {}", spec.experts, kMostExperts));
   spec.per_token =

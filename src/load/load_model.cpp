@@ -105,6 +105,17 @@ Checkpoint read_checkpoint(const std::string& path) {
                   path));
 }
 
+// Headers win over what an index or a configuration say of them; where they differ the download may be mixed.
+Model bound_model(const std::string& config, const Checkpoint& checkpoint) {
+  Model model = bind_checkpoint(load_config(config), checkpoint);
+  if (checkpoint.index_total_size && *checkpoint.index_total_size != checkpoint.data_bytes) {
+    model.warnings.push_back(fmt::format("{}: the index states a total_size of {}, its tensors take {} bytes",
+                                         checkpoint.path, *checkpoint.index_total_size,
+                                         checkpoint.data_bytes));
+  }
+  return model;
+}
+
 Model checkpoint_model(const std::string& path, const std::string& config) {
   if (config.empty()) fail_bare(path);
   // An index without a single shard is a download that has only begun: the configuration says enough.
@@ -114,7 +125,7 @@ Model checkpoint_model(const std::string& path, const std::string& config) {
         fmt::format("{}: none of its shards is there: read from config.json alone", path));
     return model;
   }
-  return bind_checkpoint(load_config(config), read_checkpoint(path));
+  return bound_model(config, read_checkpoint(path));
 }
 
 Model folder_model(const std::string& path) {
@@ -131,7 +142,7 @@ Model folder_model(const std::string& path) {
   const std::string config = folder.config ? (fs::path(path) / "config.json").string() : "";
   if (folder.safetensors) {
     if (config.empty()) fail_bare(path);
-    return bind_checkpoint(load_config(config), read_safetensors_folder(path));
+    return bound_model(config, read_safetensors_folder(path));
   }
   if (config.empty()) {
     throw InputError(fmt::format("{}: holds no model: no config.json, no .safetensors, no .gguf", path));

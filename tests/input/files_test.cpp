@@ -90,7 +90,7 @@ TEST_F(ReadFile, RefusesAnUnreadableFile) {
 TEST_F(ReadFile, RefusesAFileWhoseReadsFail) {
   // Opens, but address 0 of our own memory cannot be read.
   EXPECT_EQ(error_of([] { read_text_file("/proc/self/mem", 4); }),
-            "/proc/self/mem: cannot be read: input error");
+            "/proc/self/mem: cannot be read: Input/output error");
 }
 
 using YamlLoad = Files;
@@ -107,7 +107,7 @@ TEST_F(YamlLoad, ReadsAMebibyteAndNoMore) {
   const std::string longer = write("longer.yaml", text + "x");
   EXPECT_EQ(error_of([&] { yaml::load(longer); }),
             longer + ": is longer than 1048576 bytes; this is no such file");
-  EXPECT_THAT(error_of([] { yaml::load("/dev/zero"); }), HasSubstr("is longer than 1048576 bytes"));
+  EXPECT_THAT(error_of([] { yaml::load("/dev/zero"); }), HasSubstr("is a pipe or a device"));
 }
 
 using DataFolder = Files;

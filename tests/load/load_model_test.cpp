@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -92,6 +93,29 @@ TEST_F(LoadModel, AnIndexWithoutShardsIsReadFromItsConfiguration) {
   const Model model = find_model(folder / "model.safetensors.index.json");
   EXPECT_EQ(count_parameters(model).total, kParameters);
   EXPECT_THAT(model.warnings, testing::Contains(HasSubstr("none of its shards")));
+}
+
+TEST_F(LoadModel, APipeIsRefusedWithoutWaiting) {
+  for (const char* name : {"pipe", "pipe.yaml", "pipe.json", "pipe.gguf"}) {
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    EXPECT_THAT(error_for(folder / name), HasSubstr("is a pipe or a device")) << name;
+  }
+}
+
+TEST_F(LoadModel, AnIndexsWrongTotalIsSaid) {
+  write_text(folder / "config.json", kConfig);
+  llama().write(folder / "model-00001-of-00001.safetensors");
+  std::string map;
+  for (const StoredTensor& tensor :
+       read_safetensors_file(folder / "model-00001-of-00001.safetensors").tensors)
+    map += (map.empty() ? "\"" : ",\"") + tensor.name + "\":\"model-00001-of-00001.safetensors\"";
+  const auto warnings = [&](std::int64_t total) {
+    write_text(folder / "model.safetensors.index.json",
+               "{\"metadata\":{\"total_size\":" + std::to_string(total) + "},\"weight_map\":{" + map + "}}");
+    return find_model(folder.path()).warnings;
+  };
+  EXPECT_THAT(warnings(2 * kParameters), testing::IsEmpty());
+  EXPECT_THAT(warnings(7), testing::ElementsAre(HasSubstr("total_size of 7")));
 }
 
 TEST_F(LoadModel, AMissingShardIsNamed) {

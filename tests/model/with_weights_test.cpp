@@ -41,7 +41,7 @@ void expect_formats(const Model& model, const char* linears, const char* head, c
         case Role::router:
         case Role::norm:
         case Role::bias:
-      case Role::parameter:
+        case Role::parameter:
           EXPECT_EQ(format_name(tensor.format), small) << tensor.name;
           roles_seen |= tensor.role == Role::router ? 32 : tensor.role == Role::norm ? 64 : 128;
           break;
