@@ -54,9 +54,25 @@ class Application {
     if (scheme_.kv) model_.kv = *scheme_.kv;
     model_.warnings.insert(model_.warnings.end(), scheme_.warnings.begin(), scheme_.warnings.end());
     name_formats();
+    if (!quantises()) {
+      model_.warnings.push_back(fmt::format(
+          "its quantization_config quantises no linear: all of them stay {}", format_name(model_.weights)));
+    }
   }
 
  private:
+  // A pattern that leaves out more than was meant, or a method for parts the model lacks, would else go
+  // unseen.
+  bool quantises() const {
+    for (const Block& block : model_.blocks) {
+      for (const Tensor& tensor : block.tensors) {
+        const bool weight = tensor.role == Role::linear || tensor.role == Role::expert;
+        if (weight && !is_plain_float(tensor.format)) return true;
+      }
+    }
+    return false;
+  }
+
   using Row = std::vector<std::uint16_t>;  // of one layer: an index in formats_ for each tensor
 
   std::vector<Row> rows_of(const Block& block) {
