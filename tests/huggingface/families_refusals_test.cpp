@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Refused {
   const char* name;
   std::string text;
   std::string message;  // a part of it
+
+  friend void PrintTo(const Refused& refused, std::ostream* out) { *out << refused.name; }
 };
 
 class Refusals : public TestWithParam<Refused> {};

@@ -464,10 +464,11 @@ TEST_F(RealQuantization, FilesBesideConfigs) {
 
 TEST(Quantization, ALeftOutModelIsSaid) {
   const Model model = model_from_config(
-      json::parse(R"({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+      json::parse(
+          R"({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
         "intermediate_size": 8, "vocab_size": 10, "torch_dtype": "bfloat16",
         "quantization_config": {"quant_method": "mxfp4"}})",
-                  "config.json"),
+          "config.json"),
       "m");
   EXPECT_EQ(format_name(model.weights), "bf16");
   ASSERT_EQ(model.warnings.size(), 1U);
