@@ -15,10 +15,6 @@ constexpr std::int64_t kRotaryFlops = 3;      // two products and a sum
 constexpr std::int64_t kActivationFlops = 4;  // negate, exp, add, divide
 constexpr std::int64_t kReluFlops = 1;
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // What an activation gates: "down_proj", "experts.down_proj", "shared_expert.down_proj".
 constexpr std::string_view kDownProj = "down_proj";
 
@@ -84,12 +80,12 @@ class Lowering {
 
   bool has_owner(const Tensor& bias) const {
     constexpr std::string_view kSuffix = ".bias";
-    return ends_with(bias.name, kSuffix) &&
+    return bias.name.ends_with(kSuffix) &&
            block_.find(bias.name.substr(0, bias.name.size() - kSuffix.size())) != nullptr;
   }
 
   void linear(const Tensor& tensor) {
-    if (ends_with(tensor.name, kDownProj) && !has_sub_norm(tensor)) activation(tensor);
+    if (tensor.name.ends_with(kDownProj) && !has_sub_norm(tensor)) activation(tensor);
     const Tensor* bias = block_.find(tensor.name + ".bias");
     const LinearWork work{.out = tensor.out,
                           .in = tensor.in,
@@ -111,12 +107,12 @@ class Lowering {
         (joins_->role == tensor.role || (joins_->role == Role::router && tensor.role == Role::linear));
     add(tensor.name, wrapped).joins_previous = joins;
     joins_ = &tensor;
-    if (tensor.role == Role::expert && ends_with(tensor.name, kDownProj)) combine_experts();
+    if (tensor.role == Role::expert && tensor.name.ends_with(kDownProj)) combine_experts();
   }
 
   void norm(const Tensor& weight) {
     constexpr std::string_view kSubNorm = "sub_norm";
-    if (block_.kind != BlockKind::mixer && ends_with(weight.name, kSubNorm)) {
+    if (block_.kind != BlockKind::mixer && weight.name.ends_with(kSubNorm)) {
       const Tensor* down =
           block_.find(weight.name.substr(0, weight.name.size() - kSubNorm.size()) + std::string(kDownProj));
       if (down != nullptr) activation(*down);

@@ -25,13 +25,4 @@ const Family* find_family(const std::string& model_type) {
   return nullptr;
 }
 
-std::vector<std::string> family_types() {
-  std::vector<std::string> types;
-  for (const std::vector<Family>* table : tables()) {
-    for (const Family& family : *table) types.insert(types.end(), family.types.begin(), family.types.end());
-  }
-  std::sort(types.begin(), types.end());
-  return types;
-}
-
 }  // namespace memwall

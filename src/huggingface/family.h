@@ -109,7 +109,6 @@ const char* class_defaults(const std::string& model_type);
 
 // The family of that model_type; nullptr where none is known.
 const Family* find_family(const std::string& model_type);
-std::vector<std::string> family_types();
 
 // What an unknown family is read as; whether its keys tell of more than that (throws InputError), asked after
 // all known keys were; and what to say of a model read so.

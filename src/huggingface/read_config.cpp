@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <stdexcept>
-#include <unordered_map>
 
 #include "huggingface/family.h"
 #include "huggingface/plan.h"
 #include "huggingface/quantization.h"
 #include "input/error.h"
-#include "input/suggest.h"
+#include "model/join_layers.h"
 
 namespace memwall {
 namespace {
@@ -30,61 +28,6 @@ Format read_dtype(const Config& config, std::vector<std::string>& notes) {
   }
   return {FormatKind::bf16, 0, false};
 }
-
-// Appends a layer's blocks, joining the layers before it that are the same.
-class Layers {
- public:
-  explicit Layers(std::vector<Block>& blocks) : blocks_(blocks) {}
-
-  void add(std::int32_t index, std::vector<Block> layer) {
-    std::vector<std::size_t>& alike = by_print_[fingerprint(layer)];
-    for (const std::size_t i : alike) {
-      if (groups_[i].layer != layer) continue;
-      groups_[i].indices.push_back(index);
-      return;
-    }
-    alike.push_back(groups_.size());
-    groups_.push_back({std::move(layer), {index}});
-  }
-
-  void finish() {
-    for (Group& group : groups_) {
-      for (Block& block : group.layer) {
-        block.layers = group.indices;
-        blocks_.push_back(std::move(block));
-      }
-    }
-  }
-
- private:
-  struct Group {
-    std::vector<Block> layer;
-    std::vector<std::int32_t> indices;
-  };
-
-  // Of what most often differs; equal layers have equal ones. Thousands of layers may all differ.
-  static std::uint64_t fingerprint(const std::vector<Block>& layer) {
-    std::uint64_t print = layer.size();
-    const auto mix = [&](std::int64_t value) {
-      print = print * 1'000'003 + static_cast<std::uint64_t>(value);
-    };
-    for (const Block& block : layer) {
-      for (const Tensor& tensor : block.tensors) {
-        mix(tensor.out);
-        mix(tensor.in);
-        mix(tensor.tied ? 1 : 0);
-      }
-      for (const Block::Placed& placed : block.states) {
-        if (const auto* kv = std::get_if<KvState>(&placed.state)) mix(kv->window + 1);
-      }
-    }
-    return print;
-  }
-
-  std::vector<Block>& blocks_;
-  std::vector<Group> groups_;
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_print_;
-};
 
 void check_layer_type(const Config& config, const Family& family, const LayerPlan& layer) {
   if (family.mixer != nullptr) return;
@@ -161,7 +104,7 @@ Model build(const Config& config, const Family& family, const std::string& name,
   model.kv = dtype.kind == FormatKind::f32 ? KvFormat::bf16 : *find_kv_format(format_name(dtype));
 
   model.blocks.push_back(embedding_of(plan));
-  Layers layers(model.blocks);
+  LayerJoiner layers;
   for (std::int32_t i = 0; i < plan.layers; ++i) {
     const LayerPlan layer = plan_layer(config, family, plan, i);
     check_layer_type(config, family, layer);
@@ -176,7 +119,7 @@ Model build(const Config& config, const Family& family, const std::string& name,
     blocks.insert(blocks.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
     layers.add(i, std::move(blocks));
   }
-  layers.finish();
+  layers.finish(model.blocks);
   model.blocks.push_back(head_of(plan));
   model.warnings = notes;
   add_notes(config, plan, model);

@@ -43,6 +43,17 @@ void check_conv(const GgufTensors& tensors, const std::string& stem, std::int64_
   tensors.expect_rows(stem, channels, fmt::format("{}'s sizes", tensors.source().key("ssm")));
 }
 
+// The inner size's share of each head. Throws InputError where the heads do not divide it.
+std::int64_t head_width(const GgufSource& source) {
+  const std::int64_t inner = source.integer("ssm.inner_size");
+  const std::int64_t heads = source.integer("ssm.time_step_rank");
+  if (inner % heads != 0) {
+    source.fail(fmt::format("'{}' ({}) must be a multiple of '{}' ({}), its heads",
+                            source.key("ssm.inner_size"), inner, source.key("ssm.time_step_rank"), heads));
+  }
+  return inner / heads;
+}
+
 void add_mamba(GgufTensors& tensors, std::vector<Block>& blocks) {
   const GgufSource& source = tensors.source();
   const bool first = tensors.has("ssm_x");  // Mamba's B, C and dt come from the convolution's output
@@ -57,13 +68,9 @@ void add_mamba(GgufTensors& tensors, std::vector<Block>& blocks) {
     check_conv(tensors, "ssm_conv1d", inner, taps);
   } else {
     const std::int64_t groups = source.integer_or("ssm.group_count", 0);
-    if (inner % rank != 0) {
-      source.fail(fmt::format("'{}' ({}) must be a multiple of '{}' ({}), its heads",
-                              source.key("ssm.inner_size"), inner, source.key("ssm.time_step_rank"), rank));
-    }
     built = mamba2_block(
         common_of(source),
-        {.heads = rank, .head_dim = inner / rank, .state = state, .groups = groups, .conv = taps});
+        {.heads = rank, .head_dim = head_width(source), .state = state, .groups = groups, .conv = taps});
     const std::int64_t channels = checked_add(inner, checked_mul(checked_mul(2, groups), state));
     tensors.expect_rows("ssm_in", checked_add(checked_add(inner, channels), rank),
                         fmt::format("{}'s sizes", source.key("ssm")));
@@ -102,12 +109,7 @@ void add_delta_net(GgufTensors& tensors, std::vector<Block>& blocks) {
   spec.key_dim = source.integer("ssm.state_size");
   const std::int64_t values = source.integer("ssm.inner_size");
   spec.conv = source.integer("ssm.conv_kernel");
-  if (values % spec.value_heads != 0) {
-    source.fail(fmt::format("'{}' ({}) must be a multiple of '{}' ({}), its heads",
-                            source.key("ssm.inner_size"), values, source.key("ssm.time_step_rank"),
-                            spec.value_heads));
-  }
-  spec.value_dim = values / spec.value_heads;
+  spec.value_dim = head_width(source);
   const std::int64_t keys = checked_mul(spec.key_heads, spec.key_dim);
   const std::int64_t channels = checked_add(checked_mul(2, keys), values);
   const std::string sizes = fmt::format("{}'s sizes", source.key("ssm"));

@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 
 const Shelf kZoo{.what = "model", .folder = "models"};
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 constexpr std::string_view kIndex = ".safetensors.index.json";
 constexpr std::string_view kSafetensors = ".safetensors";
 constexpr std::string_view kGguf = ".gguf";
@@ -58,9 +54,9 @@ Folder look_into(const std::string& path) {
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     folder.config |= name == "config.json";
-    folder.index |= ends_with(name, kIndex);
-    folder.safetensors |= ends_with(name, kSafetensors);
-    if (ends_with(name, kGguf) && !is_later_part(name)) folder.ggufs.push_back(it->path().string());
+    folder.index |= name.ends_with(kIndex);
+    folder.safetensors |= name.ends_with(kSafetensors);
+    if (name.ends_with(kGguf) && !is_later_part(name)) folder.ggufs.push_back(it->path().string());
   }
   if (error) throw InputError(fmt::format("{}: cannot be read: {}", path, error.message()));
   std::sort(folder.ggufs.begin(), folder.ggufs.end());
@@ -87,7 +83,7 @@ bool any_shard_beside(const std::string& index) {
   std::error_code error;
   const fs::path folder = fs::absolute(index, error).parent_path();
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (ends_with(it->path().filename().string(), kSafetensors)) return true;
+    if (it->path().filename().string().ends_with(kSafetensors)) return true;
   }
   return false;
 }
@@ -95,7 +91,7 @@ bool any_shard_beside(const std::string& index) {
 Checkpoint read_checkpoint(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return read_safetensors_folder(path);
-  return ends_with(path, kIndex) ? read_safetensors_index(path) : read_safetensors_file(path);
+  return path.ends_with(kIndex) ? read_safetensors_index(path) : read_safetensors_file(path);
 }
 
 [[noreturn]] void fail_bare(const std::string& path) {
@@ -119,7 +115,7 @@ Model bound_model(const std::string& config, const Checkpoint& checkpoint) {
 Model checkpoint_model(const std::string& path, const std::string& config) {
   if (config.empty()) fail_bare(path);
   // An index without a single shard is a download that has only begun: the configuration says enough.
-  if (ends_with(path, kIndex) && !any_shard_beside(path)) {
+  if (path.ends_with(kIndex) && !any_shard_beside(path)) {
     Model model = config_alone(config);
     model.warnings.push_back(
         fmt::format("{}: none of its shards is there: read from config.json alone", path));
@@ -155,8 +151,8 @@ Model folder_model(const std::string& path) {
 }
 
 Model json_model(const std::string& path) {
-  if (ends_with(path, kIndex)) return checkpoint_model(path, config_beside(path));
-  if (ends_with(path, ".bin.index.json")) {
+  if (path.ends_with(kIndex)) return checkpoint_model(path, config_beside(path));
+  if (path.ends_with(".bin.index.json")) {
     throw InputError(
         fmt::format("{}: an index carries no shapes, and PyTorch's .bin files are not read; name the "
                     "model's config.json",
@@ -171,21 +167,22 @@ Model find_model(std::string_view word) {
   const std::string path = find_on_shelf(kZoo, word);
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return folder_model(path);
-  if (ends_with(path, ".json")) return json_model(path);
-  if (ends_with(path, kGguf)) return load_gguf(path);
-  if (ends_with(path, kSafetensors)) return checkpoint_model(path, config_beside(path));
+  if (path.ends_with(".json")) return json_model(path);
+  if (path.ends_with(kGguf)) return load_gguf(path);
+  if (path.ends_with(kSafetensors)) return checkpoint_model(path, config_beside(path));
   return load_model_yaml(path);
 }
 
 std::optional<Checkpoint> find_bare_checkpoint(std::string_view word) {
-  const std::string path = find_on_shelf(kZoo, word);
+  const std::string path(word);
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
+    if (find_on_shelf(kZoo, word) != path) return std::nullopt;  // a name of the zoo comes first
     const Folder folder = look_into(path);
     if (folder.config || !folder.ggufs.empty() || !(folder.safetensors || folder.index)) return std::nullopt;
     return read_safetensors_folder(path);
   }
-  const bool safetensors = ends_with(path, kSafetensors) || ends_with(path, kIndex);
+  const bool safetensors = path.ends_with(kSafetensors) || path.ends_with(kIndex);
   if (!safetensors || !config_beside(path).empty()) return std::nullopt;
   return read_checkpoint(path);
 }

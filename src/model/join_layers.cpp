@@ -22,6 +22,11 @@ std::size_t hash_of(const std::vector<Block>& layer) {
       for (const std::int64_t size : {tensor.out, tensor.in, tensor.copies, tensor.stored_bytes})
         mix(hash, static_cast<std::size_t>(size));
       mix(hash, static_cast<std::size_t>(tensor.format.kind));
+      mix(hash, tensor.tied ? 1 : 0);
+    }
+    for (const Block::Placed& placed : block.states) {
+      if (const auto* kv = std::get_if<KvState>(&placed.state))
+        mix(hash, static_cast<std::size_t>(kv->window));
     }
   }
   return hash;

@@ -11,11 +11,6 @@
 namespace memwall {
 namespace {
 
-const char* name_of(NormKind kind) {
-  constexpr std::array<const char*, 4> kNames = {"none", "rms", "layer", "layer_no_bias"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 struct StateYaml {
   std::string operator()(const KvState& s) const {
     Flow flow;
@@ -65,6 +60,11 @@ const char* role_name(Role role) {
 
 }  // namespace
 
+const char* norm_kind_name(NormKind kind) {
+  constexpr std::array<const char*, 4> kNames = {"none", "rms", "layer", "layer_no_bias"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 void add_kv(Flow& flow, const KvState& kv, bool rotary_is_usual) {
   flow.add("heads", kv.heads).add_unless("kv_heads", kv.kv_heads, kv.heads).add("head_dim", kv.d_k);
   flow.add_unless("v_head_dim", kv.d_v, kv.d_k);
@@ -89,7 +89,8 @@ std::string tensor_yaml(const Block& block, const Tensor& tensor, const Common& 
     throw InputError(fmt::format("{} cannot be written as YAML: experts outside a moe", tensor.name));
   if (tensor.role == Role::norm) {
     flow.add("norm", tensor.out).add_unless("rows", tensor.rows, std::int64_t{1});
-    flow.add_unless("kind", std::string(name_of(tensor.norm)), std::string(name_of(common.norm)));
+    flow.add_unless("kind", std::string(norm_kind_name(tensor.norm)),
+                    std::string(norm_kind_name(common.norm)));
   } else if (vector) {
     flow.add("parameters", tensor.out * tensor.in);
   } else {

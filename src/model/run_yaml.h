@@ -27,6 +27,9 @@ class Flow {
   std::string text_;
 };
 
+// "rms", as the key norm has it.
+const char* norm_kind_name(NormKind kind);
+
 // heads, kv_heads and the rest of an attention's cache.
 void add_kv(Flow& flow, const KvState& kv, bool rotary_is_usual);
 

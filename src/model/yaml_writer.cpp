@@ -14,20 +14,6 @@
 namespace memwall {
 namespace {
 
-const char* norm_name(NormKind kind) {
-  switch (kind) {
-    case NormKind::none:
-      return "none";
-    case NormKind::rms:
-      return "rms";
-    case NormKind::layer:
-      return "layer";
-    case NormKind::layer_no_bias:
-      break;
-  }
-  return "layer_no_bias";
-}
-
 // What most blocks have in common: the kind of norm, and the format of small tensors.
 Common common_of(const Model& model) {
   Common common;
@@ -219,7 +205,7 @@ std::string model_yaml(const Model& model) {
   if (model.hidden_size > 0) text += fmt::format("hidden_size: {}\n", model.hidden_size);
   if (model.vocab_size > 0) text += fmt::format("vocab_size: {}\n", model.vocab_size);
   if (model.max_context > 0) text += fmt::format("max_context: {}\n", model.max_context);
-  if (common.norm != NormKind::rms) text += fmt::format("norm: {}\n", norm_name(common.norm));
+  if (common.norm != NormKind::rms) text += fmt::format("norm: {}\n", norm_kind_name(common.norm));
   return text + outside_yaml(model, common) + layers_yaml(model, common);
 }
 

@@ -14,18 +14,12 @@
 #include "checkpoint/gguf.h"
 #include "tests/checkpoint/gguf_writer.h"
 #include "tests/support.h"
+#include "tests/temporary_folder.h"
 
 namespace memwall {
 
 class GgufFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "memwall-gguf-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string path(const std::string& name = "model.gguf") const { return folder_ / name; }
 
   void write_bytes(std::string_view bytes) const {
@@ -52,7 +46,7 @@ class GgufFiles : public testing::Test {
     return message.substr(std::min(prefix.size(), message.size()));
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace memwall
