@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "format/checked.h"
-
 namespace memwall {
 namespace {
 
@@ -78,9 +76,8 @@ struct CostOf {
     cost.weight_bytes = as_double(work.weight_bytes);
     const double batch = as_double(workload.batch);
     const double rows = as_double(workload.rows());
-    const double entry = as_double(kv_vector_bytes(work.kv, s.rank + s.rope));
-    const double kept =
-        as_double(s.window > 0 ? std::min(s.window, workload.context) : div_up(workload.context, s.every));
+    const double entry = as_double(entry_bytes(s, work.kv));
+    const double kept = as_double(entries_kept(s, workload.context));
     const double reach = s.top_k > 0 ? std::min(kept, as_double(s.top_k)) : kept;
     // Scores over the whole latent, sums over its rank (DeepSeek-V2, appendix C).
     const double absorbed = as_double(s.heads) * as_double(2 * s.rank + s.rope);
@@ -110,8 +107,8 @@ struct CostOf {
     cost.weight_bytes = as_double(work.weight_bytes);
     const double batch = as_double(workload.batch);
     const double rows = as_double(workload.rows());
-    const double key = as_double(kv_vector_bytes(work.kv, s.width));
-    const double keys = as_double(div_up(workload.context, s.every));
+    const double key = as_double(entry_bytes(s, work.kv));
+    const double keys = as_double(entries_kept(s, workload.context));
     const double queries = as_double(s.heads) * as_double(s.width);
     cost.activation_bytes = rows * (queries + as_double(s.width)) * kActivationBytes;
     double pairs = batch * keys;

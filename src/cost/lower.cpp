@@ -68,7 +68,7 @@ class Lowering {
         return;
       case Role::bias:
         // Counted with its linear or norm; alone it is read by what comes next.
-        if (!has_owner(tensor)) pending_bytes_ += tensor.bytes();
+        if (block_.owner_of(tensor) == nullptr) pending_bytes_ += tensor.bytes();
         return;
       case Role::linear:
       case Role::lm_head:
@@ -76,12 +76,6 @@ class Lowering {
       case Role::expert:
         return linear(tensor);
     }
-  }
-
-  bool has_owner(const Tensor& bias) const {
-    constexpr std::string_view kSuffix = ".bias";
-    return bias.name.ends_with(kSuffix) &&
-           block_.find(bias.name.substr(0, bias.name.size() - kSuffix.size())) != nullptr;
   }
 
   void linear(const Tensor& tensor) {

@@ -130,11 +130,7 @@ Model build(const Config& config, const Family& family, const std::string& name,
     const std::vector<std::string> why = unknown_family_warnings(config);
     model.warnings.insert(model.warnings.begin(), why.begin(), why.end());
   }
-  // Every sum a command may print must fit.
-  count_parameters(model);
-  stored_bytes(model);
-  kv_bytes_per_token(model);
-  state_bytes(model);
+  check_sums(model);
   return model;
 }
 

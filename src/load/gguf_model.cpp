@@ -58,25 +58,6 @@ Block head_of(GgufTensors& outside, const Tensor& embedding) {
   return std::move(block.block());
 }
 
-// The format that most of the linears' bytes are in.
-Format common_format(const Model& model) {
-  std::vector<std::pair<Format, std::int64_t>> bytes;
-  for (const Block& block : model.blocks) {
-    for (const Tensor& tensor : block.tensors) {
-      if (tensor.role != Role::linear && tensor.role != Role::expert) continue;
-      const std::int64_t all = checked_mul(
-          tensor.bytes(), static_cast<std::int64_t>(std::max<std::size_t>(1, block.layers.size())));
-      auto found =
-          std::find_if(bytes.begin(), bytes.end(), [&](const auto& b) { return b.first == tensor.format; });
-      if (found == bytes.end()) found = bytes.insert(bytes.end(), {tensor.format, 0});
-      found->second = checked_add(found->second, all);
-    }
-  }
-  const auto most = std::max_element(bytes.begin(), bytes.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most != bytes.end() ? most->first : model.head;
-}
-
 std::string name_of(const Gguf& file) {
   std::string name = excerpt(file.text_or("general.name", ""));
   if (!name.empty()) return name;
@@ -139,7 +120,7 @@ Model build(const GgufSource& source) {
   add_unknown(sorted.outside, model.blocks, unknown);
   model.blocks.push_back(std::move(head));
   model.head = model.blocks.back().find("lm_head")->format;
-  model.weights = common_format(model);
+  model.weights = main_format(model).value_or(model.head);
   model.extras = std::move(sorted.extras);
   add_warnings(source, unknown, model);
 
@@ -152,10 +133,7 @@ Model build(const GgufSource& source) {
         fmt::format("{}: {} bytes of its tensors, of {}, were not placed: a defect of memwall", file.path,
                     stored - placed, stored));
   }
-  // Every sum a command may print must fit.
-  count_parameters(model);
-  kv_bytes_per_token(model);
-  state_bytes(model);
+  check_sums(model);
   return model;
 }
 

@@ -145,23 +145,13 @@ class CheckpointModel {
     blocks.push_back(std::move(ends.head));
   }
 
-  // The format that carries most of the linears' bytes; and the head's.
   void name_formats() {
-    std::vector<std::pair<Format, std::int64_t>> bytes_of;
     for (const Block& block : model_.blocks) {
       for (const Tensor& tensor : block.tensors) {
         if (tensor.role == Role::lm_head) model_.head = tensor.format;
-        if (tensor.role != Role::linear && tensor.role != Role::expert) continue;
-        const auto found = std::find_if(bytes_of.begin(), bytes_of.end(),
-                                        [&](const auto& one) { return one.first == tensor.format; });
-        auto& entry = found != bytes_of.end() ? *found : bytes_of.emplace_back(tensor.format, 0);
-        const auto layers = std::max<std::int64_t>(1, static_cast<std::int64_t>(block.layers.size()));
-        entry.second = checked_add(entry.second, checked_mul(tensor.bytes(), layers));
       }
     }
-    const auto most = std::max_element(bytes_of.begin(), bytes_of.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most != bytes_of.end()) model_.weights = most->first;
+    model_.weights = main_format(model_).value_or(model_.weights);
   }
 
   void check_sum() const {

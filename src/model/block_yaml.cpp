@@ -145,7 +145,7 @@ std::string block_yaml(const Block& original, const Common& model_common) {
     if (!extra.tensors.empty()) {
       std::string items;
       for (const Tensor& tensor : extra.tensors) {
-        if (is_told_elsewhere(extra, tensor)) continue;
+        if (extra.owner_of(tensor) != nullptr) continue;
         items += fmt::format("{}{{{}}}", items.empty() ? "" : ", ", tensor_yaml(extra, tensor, common));
       }
       flow.add("extra", fmt::format("[{}]", items));

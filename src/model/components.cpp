@@ -42,9 +42,7 @@ std::string component_name(const Block& block, const Tensor& tensor) {
 }
 
 bool is_norms_bias(const Block& block, const Tensor& tensor) {
-  constexpr std::string_view kBias = ".bias";
-  if (tensor.role != Role::bias || tensor.name.size() <= kBias.size()) return false;
-  const Tensor* owner = block.find(tensor.name.substr(0, tensor.name.size() - kBias.size()));
+  const Tensor* owner = block.owner_of(tensor);
   return owner != nullptr && owner->role == Role::norm;
 }
 

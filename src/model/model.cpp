@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 #include "format/checked.h"
 
@@ -43,6 +45,12 @@ std::int64_t read_by_one_token(const Block& block, const Tensor& tensor, std::in
       break;
   }
   return all;
+}
+
+const Tensor* Block::owner_of(const Tensor& bias) const {
+  constexpr std::string_view kSuffix = ".bias";
+  if (bias.role != Role::bias || !bias.name.ends_with(kSuffix)) return nullptr;
+  return find(bias.name.substr(0, bias.name.size() - kSuffix.size()));
 }
 
 namespace {
@@ -116,10 +124,8 @@ struct EntriesKept {
     if (s.window > 0) return std::min(s.window, context);
     return s.chunk > 0 ? std::min(s.chunk, context) : context;
   }
-  std::int64_t operator()(const LatentState& s) const {
-    return s.window > 0 ? std::min(s.window, context) : div_up(context, s.every);
-  }
-  std::int64_t operator()(const IndexerState& s) const { return div_up(context, s.every); }
+  std::int64_t operator()(const LatentState& s) const { return entries_kept(s, context); }
+  std::int64_t operator()(const IndexerState& s) const { return entries_kept(s, context); }
   std::int64_t operator()(const RecurrentState&) const { return 0; }
 };
 
@@ -143,6 +149,14 @@ std::int64_t tokens_an_entry(const State& state) {
 
 }  // namespace
 
+std::int64_t entries_kept(const LatentState& state, std::int64_t context) {
+  return state.window > 0 ? std::min(state.window, context) : div_up(context, state.every);
+}
+
+std::int64_t entries_kept(const IndexerState& state, std::int64_t context) {
+  return div_up(context, state.every);
+}
+
 std::int64_t entry_bytes(const State& state, KvFormat kv) { return std::visit(EntryBytes{kv}, state); }
 
 std::int64_t kv_cache_bytes(const Model& model, std::int64_t context) {
@@ -161,6 +175,30 @@ std::int64_t state_bytes(const Model& model) {
     const auto* recurrent = std::get_if<RecurrentState>(&state);
     return recurrent != nullptr ? recurrent->bytes() : 0;
   });
+}
+
+std::optional<Format> main_format(const Model& model) {
+  std::vector<std::pair<Format, std::int64_t>> bytes;
+  for (const Block& block : model.blocks) {
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.role != Role::linear && tensor.role != Role::expert) continue;
+      auto found = std::find_if(bytes.begin(), bytes.end(),
+                                [&](const auto& one) { return one.first == tensor.format; });
+      if (found == bytes.end()) found = bytes.insert(bytes.end(), {tensor.format, 0});
+      found->second = checked_add(found->second, checked_mul(tensor.bytes(), block_count(block)));
+    }
+  }
+  const auto most = std::max_element(bytes.begin(), bytes.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == bytes.end()) return std::nullopt;
+  return most->first;
+}
+
+void check_sums(const Model& model) {
+  count_parameters(model);
+  stored_bytes(model);
+  kv_bytes_per_token(model);
+  state_bytes(model);
 }
 
 Model with_weights(Model model, std::optional<Format> weights, std::optional<Format> head) {

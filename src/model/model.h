@@ -140,6 +140,9 @@ struct Block {
   std::int64_t experts_per_token = 0;  // of moe
 
   const Tensor* find(const std::string& name) const;
+  // The tensor that a bias is added to: "q_proj" for "q_proj.bias". Null for other tensors, and for a bias
+  // that stands alone.
+  const Tensor* owner_of(const Tensor& bias) const;
   bool operator==(const Block&) const = default;
 
   void place(State state) { states.push_back({std::move(state), tensors.size()}); }
@@ -221,6 +224,16 @@ std::int64_t state_bytes(const Model& model);
 // Cached bytes of one entry of a state (one token, or the `every` tokens it stands for); 0 for a recurrence
 // and for a shared cache.
 std::int64_t entry_bytes(const State& state, KvFormat kv);
+
+// The format that carries most bytes of the linears and experts; nothing where there are none of them.
+std::optional<Format> main_format(const Model& model);
+
+// Throws std::overflow_error where a sum that a command may print does not fit; what every reader ends with.
+void check_sums(const Model& model);
+
+// Entries of a latent or indexer cache that a sequence of `context` tokens keeps.
+std::int64_t entries_kept(const LatentState& state, std::int64_t context);
+std::int64_t entries_kept(const IndexerState& state, std::int64_t context);
 
 // The model stored as `weights`: linears and experts take that format; norms, biases and routers are
 // 16-bit (the model's own 16-bit format, else bf16 for bf16 weights and f16 for others); lm_head and

@@ -107,12 +107,6 @@ std::string tensor_yaml(const Block& block, const Tensor& tensor, const Common& 
   return fmt::format("{}: {}", yaml_scalar(tensor.name), flow.braces());
 }
 
-bool is_told_elsewhere(const Block& block, const Tensor& tensor) {
-  constexpr std::string_view kBias = ".bias";
-  if (tensor.role != Role::bias || tensor.name.size() <= kBias.size()) return false;
-  return block.find(tensor.name.substr(0, tensor.name.size() - kBias.size())) != nullptr;
-}
-
 std::string yaml_scalar(const std::string& text) {
   const bool plain = !text.empty() &&
                      std::all_of(text.begin(), text.end(),
@@ -137,7 +131,7 @@ std::string run_yaml(const Block& block, const Common& common) {
   for (std::size_t i = 0; i <= block.tensors.size(); ++i) {
     for (; state != block.states.end() && state->before == i; ++state)
       text += "- " + std::visit(StateYaml{}, state->state) + "\n";
-    if (i == block.tensors.size() || is_told_elsewhere(block, block.tensors[i])) continue;
+    if (i == block.tensors.size() || block.owner_of(block.tensors[i]) != nullptr) continue;
     text += "- " + tensor_yaml(block, block.tensors[i], common) + "\n";
   }
   return text;

@@ -36,9 +36,6 @@ void add_kv(Flow& flow, const KvState& kv, bool rotary_is_usual);
 // One tensor; its bias is told with it.
 std::string tensor_yaml(const Block& block, const Tensor& tensor, const Common& common);
 
-// True for a bias that tensor_yaml tells with the tensor it belongs to.
-bool is_told_elsewhere(const Block& block, const Tensor& tensor);
-
 // The items of a run, one a line, each starting with "- ".
 std::string run_yaml(const Block& block, const Common& common);
 

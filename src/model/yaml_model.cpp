@@ -185,11 +185,7 @@ Model model_from_yaml(const Node& document) {
     } else if (vocabulary || head.final_norm) {
       model.blocks.push_back(head_block(common, head));
     }
-    // Every sum a command may print must fit.
-    count_parameters(model);
-    stored_bytes(model);
-    kv_bytes_per_token(model);
-    state_bytes(model);
+    check_sums(model);
   } catch (const std::overflow_error&) {
     yaml::fail(layers, "the layers' sizes multiply to more than 2^63 - 1 bytes");
   }
