@@ -1,3 +1,4 @@
+#define MEMWALL_WANT_BYTE_DOT  // every set that some unit is compiled for
 #include "kernels/cpu/instruction_sets.h"
 
 #include <cstdint>
@@ -27,10 +28,16 @@ std::vector<std::string> instruction_sets() {
 
 void use_instruction_set(const std::string& name) {
   if (name.empty()) return hwy::SetSupportedTargetsForTest(0);
+  // That set and the lesser ones, as a machine has them: a unit that is not compiled for it takes the next.
+  // Highway's better sets are the lower bits.
   for (const std::int64_t target : targets()) {
-    if (name == hwy::TargetName(target)) return hwy::SetSupportedTargetsForTest(target);
+    if (name == hwy::TargetName(target)) return hwy::SetSupportedTargetsForTest(-target);
   }
   throw std::invalid_argument("this machine has no instruction set " + name);
+}
+
+std::string instruction_set() {
+  return hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());
 }
 
 }  // namespace memwall::cpu

@@ -13,4 +13,7 @@ std::vector<std::string> instruction_sets();
 // Throws std::invalid_argument where instruction_sets() does not list it.
 void use_instruction_set(const std::string& name);
 
+// The best set that the kernels use at present, e.g. "AVX3".
+std::string instruction_set();
+
 }  // namespace memwall::cpu

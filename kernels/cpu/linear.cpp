@@ -1,148 +1,122 @@
+// The linear kernels' one door: what each needs beside its operands, and the checks.
 #include "kernels/cpu/linear.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <stdexcept>
 
 #include "kernels/cpu/blas.h"
-#include "kernels/cpu/highway_targets.h"
-#include "kernels/cpu/widen.h"
+#include "kernels/cpu/linear_parts.h"
+#include "kernels/cpu/panel_layout.h"
+#include "kernels/cpu/quantised.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/linear.cpp"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-//
-#include "hwy/highway.h"
-#include "kernels/cpu/dot-inl.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace memwall::cpu::HWY_NAMESPACE {
-
-// R rows from `row` on against every column of x. The tiles of columns are the inner loop: the rows come
-// from memory for the first tile and from the cache for the others.
-template <class Rows, std::size_t R>
-HWY_INLINE void outputs(const Linear& op, std::size_t stride, std::int64_t row) {
-  const std::uint8_t* weights =
-      static_cast<const std::uint8_t*>(op.weights) + static_cast<std::size_t>(row) * stride;
-  const std::size_t in = static_cast<std::size_t>(op.in);
-  float out[kTileRows * kTileColumns];
-  for (std::int64_t column = 0; column < op.rows; column += kTileColumns) {
-    const std::size_t columns = std::min(static_cast<std::size_t>(op.rows - column), kTileColumns);
-    dot_columns<Rows, R>(weights, stride, weights + R * stride, op.x + column * op.in, in, columns, in, out);
-    for (std::size_t c = 0; c < columns; ++c) {
-      float* y = op.y + (column + static_cast<std::int64_t>(c)) * op.out + row;
-      for (std::size_t r = 0; r < R; ++r) {
-        y[r] = op.bias != nullptr ? out[c * R + r] + op.bias[row + static_cast<std::int64_t>(r)]
-                                  : out[c * R + r];
-      }
-    }
-  }
-}
-
-template <class Rows>
-void linear_rows(const Linear& op, std::int64_t first, std::int64_t last) {
-  const std::size_t blocks = (static_cast<std::size_t>(op.in) + kBlock - 1) / kBlock;
-  std::size_t stride = blocks * Rows::kBlockBytes;
-  if constexpr (!Rows::kScaled) stride = static_cast<std::size_t>(op.in) * Rows::kBytes;
-  std::int64_t row = first;
-  for (; row + static_cast<std::int64_t>(kTileRows) <= last; row += kTileRows) {
-    outputs<Rows, kTileRows>(op, stride, row);
-  }
-  for (; row < last; ++row) outputs<Rows, 1>(op, stride, row);
-}
-
-void linear(const Linear& op, std::int64_t first, std::int64_t last) {
-  switch (op.format.kind) {
-    case FormatKind::f32:
-      return linear_rows<RowsF32>(op, first, last);
-    case FormatKind::f16:
-      return linear_rows<RowsF16>(op, first, last);
-    case FormatKind::bf16:
-      return linear_rows<RowsBf16>(op, first, last);
-    case FormatKind::q8_0:
-      return linear_rows<RowsQ8>(op, first, last);
-    case FormatKind::q4_0:
-      return linear_rows<RowsQ4>(op, first, last);
-    default:
-      return;  // refused before dispatch
-  }
-}
-
-const char* target_name() { return hwy::TargetName(HWY_TARGET); }
-
-// NOLINTNEXTLINE(google-readability-namespace-comments)
-}  // namespace memwall::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace memwall::cpu {
-
-HWY_EXPORT(linear);
-HWY_EXPORT(target_name);
-
 namespace {
 
-void check(const Linear& op, std::int64_t first, std::int64_t last) {
+// k's of a unit of pack_columns.
+constexpr std::int64_t kColumnUnit = 256;
+
+std::int64_t units_of(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+
+bool packs_columns(LinearKernel kernel, Format format, std::int64_t rows) {
+  return kernel == LinearKernel::dot && !is_integer(format) && rows > 1;
+}
+
+bool quantises(LinearKernel kernel, Format format) {
+  return kernel == LinearKernel::dot && is_integer(format);
+}
+
+// Panels that the BLAS gets at once: 512 columns, or what 4 MiB of f32 hold. It packs x anew at every call,
+// so few columns are dear; more than fit the caches would be read back from memory.
+std::int64_t blas_panels(std::int64_t in) {
+  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / in / kPanelRows, 1, 32);
+}
+
+void check(LinearKernel kernel, const Linear& op, std::int64_t first, std::int64_t last) {
   if (!has_linear(op.format)) {
     throw std::invalid_argument("the CPU has no linear kernel for " + format_name(op.format));
   }
-  if (op.in < 1 || op.rows < 0 || first < 0 || last > op.out) {
+  if (op.in < 1 || op.out < 0 || op.rows < 0 || first < 0 || last > panels_of(op.out)) {
     throw std::invalid_argument("a linear's shape or range is out of bounds");
+  }
+  if (kernel == LinearKernel::dot && op.rows > kMostDotRows) {
+    throw std::invalid_argument("the dot kernel takes at most 16 rows");
+  }
+  if (op.prepared == nullptr && prepared_bytes(kernel, op.format, op.rows, op.in) > 0) {
+    throw std::invalid_argument("a linear needs its activations prepared");
   }
 }
 
-// Rows a panel: about 1 MiB, which fits the second-level cache of a server core, and at least 8 so that the
-// BLAS has something to block.
-std::int64_t panel_rows(std::int64_t in) {
-  return std::clamp<std::int64_t>((std::int64_t{1} << 18) / in, 8, 256);
+void blas(const Linear& op, std::int64_t first, std::int64_t last, float* scratch) {
+  const std::int64_t step = blas_panels(op.in);
+  for (std::int64_t panel = first; panel < last; panel += step) {
+    const std::int64_t count = std::min(step, last - panel);
+    const std::int64_t stride = count * kPanelRows;
+    for (std::int64_t p = 0; p < count; ++p) {
+      widen_panel(op, panel + p, 0, op.in, stride, scratch + p * kPanelRows);
+    }
+    const std::int64_t columns = std::min(stride, op.out - panel * kPanelRows);
+    float* y = op.y + panel * kPanelRows;
+    sgemm(false, op.rows, columns, op.in, op.x, op.in, scratch, stride, y, op.out);
+    if (op.bias == nullptr) continue;
+    for (std::int64_t row = 0; row < op.rows; ++row) {
+      for (std::int64_t i = 0; i < columns; ++i) y[row * op.out + i] += op.bias[panel * kPanelRows + i];
+    }
+  }
 }
 
 }  // namespace
 
-bool has_linear(Format format) {
-  switch (format.kind) {
-    case FormatKind::f32:
-    case FormatKind::f16:
-    case FormatKind::bf16:
-    case FormatKind::q8_0:
-    case FormatKind::q4_0:
-      return true;
-    default:
-      return false;
+bool has_linear(Format format) { return has_panels(format); }
+
+std::int64_t prepared_bytes(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in) {
+  constexpr std::int64_t kFloat = sizeof(float);
+  if (quantises(kernel, format)) return Quantised::bytes(rows, panel_layout(format, in).blocks);
+  if (packs_columns(kernel, format, rows)) return rows * in * kFloat;
+  if (kernel == LinearKernel::gemm) return units_of(rows, gemm_rows()) * gemm_rows() * in * kFloat;
+  return 0;
+}
+
+std::int64_t prepare_units(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in) {
+  if (quantises(kernel, format)) return rows * panel_layout(format, in).blocks;
+  if (packs_columns(kernel, format, rows)) return units_of(in, kColumnUnit);
+  return kernel == LinearKernel::gemm ? units_of(rows, gemm_rows()) : 0;
+}
+
+void prepare(LinearKernel kernel, const Linear& op, std::int64_t first_unit, std::int64_t last_unit) {
+  check(kernel, op, 0, 0);
+  if (quantises(kernel, op.format)) {
+    const Quantised to(op.prepared, op.rows, panel_layout(op.format, op.in).blocks);
+    quantise(op.x, op.in, to, first_unit, last_unit);
+  } else if (packs_columns(kernel, op.format, op.rows)) {
+    pack_columns(op, first_unit * kColumnUnit, std::min(op.in, last_unit * kColumnUnit));
+  } else if (kernel == LinearKernel::gemm) {
+    gemm_pack(op, first_unit, last_unit);
   }
 }
 
-void linear(const Linear& op, std::int64_t first, std::int64_t last) {
-  check(op, first, last);
-  HWY_DYNAMIC_DISPATCH(linear)(op, first, last);
+std::int64_t linear_scratch_floats(LinearKernel kernel, Format format, std::int64_t in) {
+  switch (kernel) {
+    case LinearKernel::gemm:
+      return gemm_scratch_floats(format);
+    case LinearKernel::blas:
+      return blas_panels(in) * kPanelRows * in;
+    case LinearKernel::dot:
+      break;
+  }
+  return 0;
 }
 
-std::int64_t gemm_panel_floats(std::int64_t in) { return panel_rows(in) * in; }
-
-void linear_blas(const Linear& op, std::int64_t first, std::int64_t last, float* panel) {
-  check(op, first, last);
-  const bool widened = op.format.kind != FormatKind::f32;
-  const std::int64_t step = widened ? panel_rows(op.in) : std::max<std::int64_t>(last - first, 1);
-  const std::int64_t row_bytes = storage_bytes(op.format, 1, op.in);
-  for (std::int64_t row = first; row < last; row += step) {
-    const std::int64_t count = std::min(step, last - row);
-    const std::uint8_t* weights = static_cast<const std::uint8_t*>(op.weights) + row * row_bytes;
-    if (widened) {
-      for (std::int64_t r = 0; r < count; ++r) {
-        widen_row(op.format, weights + r * row_bytes, op.in, panel + r * op.in);
-      }
-    }
-    const float* b = widened ? panel : static_cast<const float*>(op.weights) + row * op.in;
-    sgemm(true, op.rows, count, op.in, op.x, op.in, b, op.in, op.y + row, op.out);
-  }
-  if (op.bias == nullptr) return;
-  for (std::int64_t c = 0; c < op.rows; ++c) {
-    float* y = op.y + c * op.out;
-    for (std::int64_t row = first; row < last; ++row) y[row] += op.bias[row];
+void linear(LinearKernel kernel, const Linear& op, std::int64_t first, std::int64_t last, float* scratch) {
+  check(kernel, op, first, last);
+  if (first >= last || op.rows == 0) return;
+  switch (kernel) {
+    case LinearKernel::dot:
+      return is_integer(op.format) ? dot_integer(op, first, last) : dot_float(op, first, last);
+    case LinearKernel::gemm:
+      return gemm(op, first, last, scratch);
+    case LinearKernel::blas:
+      return blas(op, first, last, scratch);
   }
 }
-
-const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
 }  // namespace memwall::cpu
-#endif  // HWY_ONCE

@@ -1,10 +1,11 @@
-// Linear layers on the CPU: y = x W^T + b, for the weight formats the CPU has kernels for.
+// Linear layers on the CPU: y = x W^T + b, for the weight formats that panel_layout.h lays out.
 //
-// Shapes: W is [out, in] row-major in its format's own block layout (ggml's blocks for q8_0 and q4_0),
-// x is [rows, in] f32, y is [rows, out] f32. A call computes the outputs [first, last) of every row, so
-// that threads split `out` between them; calls on disjoint ranges may run at once. Nothing is allocated.
-// Pointers need no alignment beyond their element's; `in` may be any positive number (blocks are rounded
-// up; the padding weights of a last block count as zero).
+// Shapes: W is [out, in] in panels of 16 rows, x is [rows, in] f32, y is [rows, out] f32. Threads split the
+// panels between them; calls on disjoint ranges may run at once. Nothing is allocated. Pointers need no
+// alignment beyond their element's; `in` may be any positive number.
+//
+// A call has two parts: `prepare` brings x into the form that a kernel reads, once; then the kernel runs over
+// panels. Both are split over threads, with a barrier between them.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +15,39 @@
 namespace memwall::cpu {
 
 struct Linear {
-  Format format;
-  const void* weights = nullptr;
+  Format format{};
+  const void* panels = nullptr;  // with the trailing scales of f8_e4m3
   std::int64_t out = 0;
   std::int64_t in = 0;
   const float* x = nullptr;
   std::int64_t rows = 0;
   const float* bias = nullptr;  // [out], or null
   float* y = nullptr;
+  void* prepared = nullptr;  // prepared_bytes() of room for prepare(); may be null where that is 0
 };
 
-// True for f32, f16, bf16, q8_0 and q4_0.
+// True where panel_layout.h has a layout for the format.
 bool has_linear(Format format);
 
-// The format-widening dot product: each weight is read once and widened once for up to four columns at
-// a time. Throws std::invalid_argument where has_linear refuses the format, or the range or shape is out of
-// bounds. An infinite or NaN block scale (q8_0, q4_0) gives an output that is not finite, of either kind.
-void linear(const Linear& op, std::int64_t first, std::int64_t last);
+// The three kernels.
+//   dot:  GEMV and skinny GEMM. Each weight is read from memory once and widened once for all rows (up to
+//         a target's registers, then from the cache). Integer formats: byte dot products against activations
+//         quantised to 8 bits in blocks of 32, whose f32 scale is largest / 127.
+//   gemm: panels widened to f32 in the cache, register-blocked multiply-adds. For prefill.
+//   blas: the same panels given to the BLAS, single-threaded.
+enum class LinearKernel : std::uint8_t { dot, gemm, blas };
 
-// Widens panels of weight rows to f32 in `panel` (gemm_panel_floats(in) floats, one panel a thread) and
-// gives them to the BLAS, single-threaded. For prefill and large batches. f32 weights go as they are, and
-// `panel` is not touched. Throws as linear does, and std::length_error past the BLAS's 32-bit sizes.
-void linear_blas(const Linear& op, std::int64_t first, std::int64_t last, float* panel);
-std::int64_t gemm_panel_floats(std::int64_t in);
+// Bytes of `prepared`, and the units of work that prepare() splits into: 0 where x is read as it is.
+std::int64_t prepared_bytes(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in);
+std::int64_t prepare_units(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in);
+void prepare(LinearKernel kernel, const Linear& op, std::int64_t first_unit, std::int64_t last_unit);
 
-// The name of the instruction set the dispatched kernels use here, e.g. "AVX3".
-const char* instruction_set();
+// Floats of scratch that a thread needs while it runs: 0 for dot.
+std::int64_t linear_scratch_floats(LinearKernel kernel, Format format, std::int64_t in);
+
+// The outputs of panels [first, last) for every row of x. Throws std::invalid_argument where has_linear
+// refuses the format, or the range or shape is out of bounds; blas also std::length_error past 32-bit sizes.
+// A scale or activation that is infinite or NaN gives outputs that are not finite, of either kind.
+void linear(LinearKernel kernel, const Linear& op, std::int64_t first, std::int64_t last, float* scratch);
 
 }  // namespace memwall::cpu
