@@ -1,5 +1,7 @@
 // The elementwise ops and the embedding's gather on the CPU. Their operands are activations: they stay in
 // the cache from one op to the next, and here from one launch to the next.
+#include "bench/cpu_elementwise.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,9 +12,6 @@
 
 namespace memwall {
 namespace {
-
-// Below this a barrier costs more than a second thread gains.
-constexpr std::int64_t kLeastParallelElements = 32768;
 
 class ElementwiseOperands final : public Operands {
  public:
@@ -39,8 +38,8 @@ class ElementwiseOperands final : public Operands {
   }
 
   void launch(std::size_t, std::int64_t) override {
-    if (rows_ * work_.width < kLeastParallelElements) return rows(0, rows_);
-    context_.pool.split(rows_, 1, [&](int, std::int64_t first, std::int64_t last) { rows(first, last); });
+    split_rows(context_.pool, rows_, work_.width,
+               [&](std::int64_t first, std::int64_t last) { rows(first, last); });
   }
 
   double cold_bytes(std::int64_t) const override { return 0; }
@@ -164,6 +163,7 @@ class EmbeddingOperands final : public Operands {
  public:
   EmbeddingOperands(const EmbeddingWork& work, std::int64_t tokens, CpuContext& context, std::uint64_t seed)
       : work_(work),
+        context_(context),
         rows_(embedding_rows_held(work)),
         tokens_(tokens),
         table_(static_cast<std::size_t>(storage_bytes(work.format, rows_, work.width))),
@@ -178,8 +178,10 @@ class EmbeddingOperands final : public Operands {
   }
 
   void launch(std::size_t, std::int64_t turn) override {
-    cpu::gather_rows(work_.format, table_.data(), ids_.data() + (turn % kTurns) * tokens_, work_.width,
-                     y_.data(), 0, tokens_);
+    const std::int32_t* ids = ids_.data() + (turn % kTurns) * tokens_;
+    split_rows(context_.pool, tokens_, work_.width, [&](std::int64_t first, std::int64_t last) {
+      cpu::gather_rows(work_.format, table_.data(), ids, work_.width, y_.data(), first, last);
+    });
   }
   double cold_bytes(std::int64_t) const override { return 0; }
   double flops(std::int64_t) const override { return 0; }
@@ -204,6 +206,7 @@ class EmbeddingOperands final : public Operands {
  private:
   static constexpr std::int64_t kTurns = 64;
   EmbeddingWork work_;
+  CpuContext& context_;
   std::int64_t rows_;
   std::int64_t tokens_;
   HugeBuffer table_;

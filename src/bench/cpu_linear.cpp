@@ -1,10 +1,10 @@
 // Linears, routers and experts on the CPU.
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 #include "bench/cpu_data.h"
 #include "bench/cpu_operands.h"
+#include "bench/routing.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/linear.h"
 
@@ -157,31 +157,6 @@ class RouterOperands final : public LinearOperands {
   std::vector<float> shares_;
 };
 
-// One routing of all tokens: the experts that were chosen and the rows each of them gets.
-struct Routing {
-  std::vector<std::vector<std::int64_t>> tokens_of;  // one entry a distinct expert
-};
-
-Routing draw_routing(std::int64_t tokens, std::int64_t experts, std::int64_t per_token,
-                     std::mt19937_64& random) {
-  std::vector<std::vector<std::int64_t>> by_expert(static_cast<std::size_t>(experts));
-  std::vector<std::int64_t> all(static_cast<std::size_t>(experts));
-  for (std::int64_t token = 0; token < tokens; ++token) {
-    // The first per_token places of a partial Fisher-Yates shuffle: distinct and even.
-    std::iota(all.begin(), all.end(), 0);
-    for (std::int64_t i = 0; i < per_token; ++i) {
-      const std::int64_t j = std::uniform_int_distribution<std::int64_t>(i, experts - 1)(random);
-      std::swap(all[static_cast<std::size_t>(i)], all[static_cast<std::size_t>(j)]);
-      by_expert[static_cast<std::size_t>(all[static_cast<std::size_t>(i)])].push_back(token);
-    }
-  }
-  Routing routing;
-  for (auto& tokens_of : by_expert) {
-    if (!tokens_of.empty()) routing.tokens_of.push_back(std::move(tokens_of));
-  }
-  return routing;
-}
-
 // Gathered experts. The touched experts of a launch are consecutive matrices of a pool that rotates, so
 // they are as cold as in a step that runs every layer in between, and as many as the routing touches.
 class ExpertOperands final : public Operands {
@@ -225,9 +200,8 @@ class ExpertOperands final : public Operands {
         });
   }
 
-  double cold_bytes(std::int64_t turn) const override {
-    return static_cast<double>(routing_of(turn).tokens_of.size()) * weights_.bytes();
-  }
+  double cold_bytes(std::int64_t turn) const override { return touched(turn) * weights_.bytes(); }
+  double touched(std::int64_t turn) const override { return static_cast<double>(routing_of(turn).touched()); }
   double flops(std::int64_t) const override { return linear_flops(work_.each, tokens_ * work_.per_token); }
 
   Check check(std::size_t variant) override {

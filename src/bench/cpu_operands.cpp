@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/cpu_recurrent.h"
 #include "format/checked.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/linear.h"
@@ -43,7 +44,10 @@ struct VariantsOf {
   // No kernel for these yet.
   std::vector<Variant> operator()(const LatentWork&) const { return {}; }
   std::vector<Variant> operator()(const IndexerWork&) const { return {}; }
-  std::vector<Variant> operator()(const RecurrentWork&) const { return {}; }
+  std::vector<Variant> operator()(const RecurrentWork& w) const {
+    if (!has_recurrence(w)) return {};
+    return {{"in place", 0}};
+  }
   std::vector<Variant> operator()(const ElementwiseWork&) const { return {{"plain", 0}}; }
   std::vector<Variant> operator()(const EmbeddingWork& w) const {
     if (!cpu::has_linear(w.format)) return {};
@@ -84,7 +88,11 @@ struct FootprintOf {
   // No kernel yet, so never asked for.
   Footprint operator()(const LatentWork&) const { return {}; }
   Footprint operator()(const IndexerWork&) const { return {}; }
-  Footprint operator()(const RecurrentWork&) const { return {}; }
+
+  Footprint operator()(const RecurrentWork& w) const {
+    return {.copy_bytes = recurrent_layout(w, workload.batch).copy_bytes,
+            .fixed_bytes = recurrent_activation_bytes(w, workload.rows())};
+  }
 
   Footprint operator()(const ElementwiseWork& w) const {
     const std::int64_t elements = checked_mul(elementwise_tokens(w, workload), w.rows_per_token * w.width);
@@ -170,7 +178,9 @@ struct PlaceWork {
   }
   std::unique_ptr<Operands> operator()(const LatentWork&) const { return nullptr; }
   std::unique_ptr<Operands> operator()(const IndexerWork&) const { return nullptr; }
-  std::unique_ptr<Operands> operator()(const RecurrentWork&) const { return nullptr; }
+  std::unique_ptr<Operands> operator()(const RecurrentWork& w) const {
+    return place_recurrent(w, workload, context, copies, seed);
+  }
   std::unique_ptr<Operands> operator()(const ElementwiseWork& w) const {
     return place_elementwise(w, elementwise_tokens(w, workload), context, seed);
   }

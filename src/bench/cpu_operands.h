@@ -32,6 +32,8 @@ std::unique_ptr<Operands> place_router(const RouterWork& work, std::int64_t rows
                                        std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload,
                                           CpuContext& context, std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_recurrent(const RecurrentWork& work, const Workload& workload,
+                                          CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens,
                                             CpuContext& context, std::uint64_t seed);
 std::unique_ptr<Operands> place_embedding(const EmbeddingWork& work, std::int64_t tokens, CpuContext& context,

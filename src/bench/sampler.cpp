@@ -133,9 +133,15 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   StoppingCriterion criterion(settings.rule, settings.floor_samples);
   std::vector<double> shares;
   double bytes = 0;
+  double touched = 0;
   while (!criterion.finished() && !interrupted()) {
     double sample_bytes = 0;
-    for (std::int64_t i = 0; i < m.launches_per_sample; ++i) sample_bytes += operands->cold_bytes(turn + i);
+    double sample_touched = 0;
+    for (std::int64_t i = 0; i < m.launches_per_sample; ++i) {
+      sample_bytes += operands->cold_bytes(turn + i);
+      sample_touched += operands->touched(turn + i);
+    }
+    touched += sample_touched / static_cast<double>(m.launches_per_sample);
     sample_bytes /= static_cast<double>(m.launches_per_sample);
     const double seconds = time_launches(device, *operands, variant, turn, m.launches_per_sample);
     double cost = seconds * static_cast<double>(m.launches_per_sample);
@@ -152,6 +158,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   m.seconds = summarize(criterion.samples());
   m.fastest = *std::min_element(criterion.samples().begin(), criterion.samples().end());
   m.bytes = bytes / static_cast<double>(criterion.samples().size());
+  m.touched = touched / static_cast<double>(criterion.samples().size());
   m.flops = operands->flops(0);
   if (!shares.empty()) m.of_read_bandwidth = summarize(shares);
   return m;

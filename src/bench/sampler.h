@@ -52,6 +52,7 @@ struct Measurement {
   double fastest = 0;                   // the fastest sample, seconds a launch
   double bytes = 0;                     // compulsory bytes a launch, the mean over the turns measured
   double flops = 0;
+  double touched = 0;  // distinct experts a launch, the mean over the turns measured; 0 where there are none
   std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only
   StopReason stop = StopReason::time_limit;
   std::int64_t copies = 0;

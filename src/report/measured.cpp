@@ -123,6 +123,7 @@ Json measured_op_figures(const MeasuredOp& measured) {
   json["variants"] = Json::array();
   for (const VariantFigure& v : m.variants)
     json["variants"].push_back({{"name", v.name}, {"us", number(v.seconds * 1e6)}});
+  if (m.touched > 0) json["experts"]["measured_touched"] = number(m.touched);
   json["measured_us"] = number(m.seconds.median * count * 1e6);
   json["ci95_us"] = interval(m.seconds.ci95, count * 1e6);
   // Ops on activations run from the cache: their bytes say nothing of the memory.

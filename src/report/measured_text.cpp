@@ -16,6 +16,18 @@ std::string percent_interval(const Summary& share) {
                      100 * share.ci95->high);
 }
 
+// A step's expert ops share one routing, so its first op tells for all.
+std::string experts_text(const MeasuredStep& step) {
+  for (const MeasuredOp& op : step.ops) {
+    const auto* expert = std::get_if<ExpertWork>(&op.op.work);
+    if (expert == nullptr || !op.measurement || op.measurement->touched <= 0) continue;
+    return fmt::format("experts    {} of {} a layer run, the mean of the routings drawn; {} in expectation\n",
+                       significant(op.measurement->touched, 3), expert->total,
+                       significant(op.cost.experts_touched, 3));
+  }
+  return "";
+}
+
 std::string rate_or_dash(double value) { return value > 0 ? significant(value, 3) : "–"; }
 
 }  // namespace
@@ -80,7 +92,7 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     }
     table.row(std::move(cells));
   }
-  text += table.render(style) + "\n";
+  text += table.render(style) + "\n" + experts_text(step);
   const double tokens = static_cast<double>(w.rows());
   const double measured = step.measured_seconds();
   const char* unit = decode ? "tokens/s" : "prompt tokens/s";

@@ -25,12 +25,21 @@ std::vector<std::uint16_t> bf16s(const std::vector<float>& values) {
 
 const std::int64_t kWidths[] = {1, 3, 15, 16, 17, 64, 129, 4097};
 
-TEST(Norms, RmsHoldsToFloat64) {
+class Norms : public OnEverySet {};
+MEMWALL_ON_EVERY_SET(Norms);
+class RowOps : public OnEverySet {};
+MEMWALL_ON_EVERY_SET(RowOps);
+class TopK : public OnEverySet {};
+MEMWALL_ON_EVERY_SET(TopK);
+
+TEST_P(Norms, RmsHoldsToFloat64) {
   for (const std::int64_t width : kWidths) {
     const std::vector<float> x = random_floats(3 * width, 1, -2.0F, 3.0F);
     const std::vector<std::uint16_t> weight = bf16s(random_floats(width, 2));
+    Exact<float> exact_x(x, 1);
+    Exact<std::uint16_t> exact_weight(weight, 1);
     std::vector<float> y(x.size(), 99.0F);
-    rms_norm(x.data(), weight.data(), width, y.data(), 1, 3);
+    rms_norm(exact_x.data(), exact_weight.data(), width, y.data(), 1, 3);
     for (std::int64_t row = 0; row < 3; ++row) {
       double squares = 0.0;
       for (std::int64_t i = 0; i < width; ++i) squares += wide(x[row * width + i]) * wide(x[row * width + i]);
@@ -44,7 +53,7 @@ TEST(Norms, RmsHoldsToFloat64) {
   }
 }
 
-TEST(Norms, RmsOfZerosIsZeros) {
+TEST_P(Norms, RmsOfZerosIsZeros) {
   const std::vector<float> x(8, 0.0F);
   const std::vector<std::uint16_t> weight(8, f32_to_bf16(1.0F));
   std::vector<float> y(8, 99.0F);
@@ -52,14 +61,18 @@ TEST(Norms, RmsOfZerosIsZeros) {
   EXPECT_EQ(y, x);
 }
 
-TEST(Norms, LayerHoldsToFloat64) {
+TEST_P(Norms, LayerHoldsToFloat64) {
   for (const std::int64_t width : kWidths) {
     for (const bool biased : {false, true}) {
       const std::vector<float> x = random_floats(2 * width, 1, 9.0F, 11.0F);  // a mean that would cancel
       const std::vector<std::uint16_t> weight = bf16s(random_floats(width, 2));
       const std::vector<std::uint16_t> bias = bf16s(random_floats(width, 3));
-      std::vector<float> y(x.size());
-      layer_norm(x.data(), weight.data(), biased ? bias.data() : nullptr, width, y.data(), 0, 2);
+      Exact<float> exact_x(x, 1);
+      Exact<std::uint16_t> exact_weight(weight, 1);
+      Exact<std::uint16_t> exact_bias(bias, 1);
+      Exact<float> y(std::vector<float>(x.size()), 1);
+      layer_norm(exact_x.data(), exact_weight.data(), biased ? exact_bias.data() : nullptr, width, y.data(),
+                 0, 2);
       for (std::int64_t row = 0; row < 2; ++row) {
         const float* in = x.data() + row * width;
         double mean = 0.0;
@@ -73,36 +86,92 @@ TEST(Norms, LayerHoldsToFloat64) {
               (wide(in[i]) - mean) / std::sqrt(variance + 1e-5) * wide(bf16_to_f32(weight[i])) +
               (biased ? wide(bf16_to_f32(bias[i])) : 0.0);
           // The mean's own rounding, 2^-24 of about 10, over a deviation of about 0.6.
-          ASSERT_NEAR(wide(y[row * width + i]), expected, width == 1 ? 1e-3 : 2e-5) << width;
+          ASSERT_NEAR(wide(y.data()[row * width + i]), expected, width == 1 ? 1e-3 : 2e-5) << width;
         }
       }
     }
   }
 }
 
-TEST(Rotary, TurnsHalvesAndKeepsTheRest) {
+TEST_P(Norms, ANanIsTheRowsAndAnInfinityItsOwn) {
+  for (const std::int64_t width : {5, 16, 70}) {
+    const std::vector<std::uint16_t> weight(static_cast<std::size_t>(width), f32_to_bf16(1.0F));
+    for (const float bad : {std::nanf(""), kInfinity}) {
+      std::vector<float> x = random_floats(2 * width, 1, 1.0F, 2.0F);
+      x[width - 1] = bad;
+      std::vector<float> y(x.size());
+      rms_norm(x.data(), weight.data(), width, y.data(), 0, 2);
+      EXPECT_TRUE(std::isnan(y[width - 1]));
+      // The scale is 1 / inf: the finite values are nothing beside an infinite one.
+      if (std::isinf(bad)) {
+        EXPECT_EQ(y[0], 0.0F);
+      } else {
+        EXPECT_TRUE(std::isnan(y[0]));
+      }
+      layer_norm(x.data(), weight.data(), nullptr, width, y.data(), 0, 2);
+      for (std::int64_t i = 0; i < 2 * width; ++i) EXPECT_EQ(std::isnan(y[i]), i < width) << width;
+    }
+  }
+}
+
+TEST_P(RowOps, RotaryTurnsHalvesAndKeepsTheRest) {
   const std::int64_t rows = 3;
   const std::int64_t heads = 2;
-  const std::int64_t dim = 10;
-  const std::vector<float> before = random_floats(rows * heads * dim, 1);
-  std::vector<float> cosines(5);
-  std::vector<float> sines(5);
-  for (std::size_t i = 0; i < 5; ++i) {
-    cosines[i] = std::cos(0.3F + static_cast<float>(i));
-    sines[i] = std::sin(0.3F + static_cast<float>(i));
-  }
-  std::vector<float> x = before;
-  rotary(x.data(), cosines.data(), sines.data(), heads, dim, 1, 3);
-  for (std::int64_t head = 0; head < rows * heads; ++head) {
-    for (std::int64_t i = 0; i < 5; ++i) {
-      const double a = wide(before[head * dim + i]);
-      const double b = wide(before[head * dim + i + 5]);
+  for (const std::int64_t dim : {1, 2, 10, 33, 64, 131}) {
+    const std::int64_t half = dim / 2;
+    const std::vector<float> before = random_floats(rows * heads * dim, 1);
+    std::vector<float> angles = random_floats(half, 2, 0.0F, 6.0F);
+    std::vector<float> sines(angles);
+    for (float& angle : angles) angle = std::cos(angle);
+    for (float& angle : sines) angle = std::sin(angle);
+    Exact<float> x(before, 1);
+    Exact<float> exact_cosines(angles, 1);
+    Exact<float> exact_sines(sines, 1);
+    rotary(x.data(), exact_cosines.data(), exact_sines.data(), heads, dim, 1, 3);
+    for (std::int64_t head = 0; head < rows * heads; ++head) {
       const bool turned = head >= heads;
-      const double c = turned ? wide(cosines[i]) : 1.0;
-      const double s = turned ? wide(sines[i]) : 0.0;
-      EXPECT_NEAR(wide(x[head * dim + i]), a * c - b * s, 1e-6);
-      EXPECT_NEAR(wide(x[head * dim + i + 5]), b * c + a * s, 1e-6);
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double a = wide(before[head * dim + i]);
+        const double b = wide(before[head * dim + i + half]);
+        const double c = turned ? wide(angles[i]) : 1.0;
+        const double s = turned ? wide(sines[i]) : 0.0;
+        ASSERT_NEAR(wide(x.data()[head * dim + i]), a * c - b * s, 1e-6) << dim;
+        ASSERT_NEAR(wide(x.data()[head * dim + i + half]), b * c + a * s, 1e-6) << dim;
+      }
+      for (std::int64_t i = 2 * half; i < dim; ++i)
+        ASSERT_EQ(x.data()[head * dim + i], before[head * dim + i]);
     }
+  }
+}
+
+TEST_P(RowOps, CombineHoldsToFloat64) {
+  for (const std::int64_t width : kWidths) {
+    for (const std::int64_t inputs : {1, 2, 8}) {
+      Exact<float> x(random_floats(3 * inputs * width, 1), 1);
+      Exact<float> shares(random_floats(inputs, 2), 1);
+      Exact<float> y(std::vector<float>(static_cast<std::size_t>(3 * width), 99.0F), 1);
+      combine(x.data(), shares.data(), inputs, width, y.data(), 1, 3);
+      for (std::int64_t i = 0; i < 3 * width; ++i) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < inputs; ++k)
+          sum += wide(shares.data()[k]) * wide(x.data()[(i / width * inputs + k) * width + i % width]);
+        ASSERT_NEAR(wide(y.data()[i]), i < width ? 99.0 : sum, 2e-6) << width << " by " << inputs;
+      }
+    }
+  }
+}
+
+TEST_P(RowOps, CombinePassesNanAndInfinityOn) {
+  const std::int64_t width = 37;
+  std::vector<float> x(2 * width, 1.0F);
+  x[3] = std::nanf("");
+  x[width + 36] = kInfinity;
+  const std::vector<float> shares = {0.25F, 0.75F};
+  std::vector<float> y(width);
+  combine(x.data(), shares.data(), 2, width, y.data(), 0, 1);
+  for (std::int64_t i = 0; i < width; ++i) {
+    EXPECT_EQ(std::isnan(y[i]), i == 3);
+    EXPECT_EQ(std::isinf(y[i]), i == 36);
   }
 }
 
@@ -245,25 +314,28 @@ struct Choice {
   std::vector<float> weights;
 };
 
-Choice choose(const std::vector<float>& logits, std::int64_t experts, std::int64_t k) {
-  const std::int64_t rows = static_cast<std::int64_t>(logits.size()) / experts;
+Choice choose(Exact<float> logits, std::int64_t rows, std::int64_t experts, std::int64_t k) {
   Choice choice{std::vector<std::int32_t>(static_cast<std::size_t>(rows * k), -1),
                 std::vector<float>(static_cast<std::size_t>(rows * k))};
   top_k_softmax(logits.data(), experts, k, choice.indices.data(), choice.weights.data(), 0, rows);
   return choice;
 }
 
-using Indices = std::vector<std::int32_t>;
-
-TEST(TopK, TiesGoToTheLowerIndex) {
-  EXPECT_EQ(choose({1, 3, 3, 2, 3}, 5, 2).indices, (Indices{1, 2}));
-  EXPECT_EQ(choose({1, 3, 3, 2, 3}, 5, 4).indices, (Indices{1, 2, 4, 3}));
-  EXPECT_EQ(choose({0, 0, 0}, 3, 3).indices, (Indices{0, 1, 2}));
-  EXPECT_EQ(choose({0.0F, -0.0F, 0.0F}, 3, 2).indices, (Indices{0, 1}));
+Choice choose(const std::vector<float>& logits, std::int64_t k) {
+  return choose(Exact<float>(logits), 1, static_cast<std::int64_t>(logits.size()), k);
 }
 
-TEST(TopK, WeightsAreTheSoftmaxOfTheChosen) {
-  const Choice choice = choose({1000.0F, 998.0F, -5.0F, 999.0F}, 4, 3);
+using Indices = std::vector<std::int32_t>;
+
+TEST_P(TopK, TiesGoToTheLowerIndex) {
+  EXPECT_EQ(choose({1, 3, 3, 2, 3}, 2).indices, (Indices{1, 2}));
+  EXPECT_EQ(choose({1, 3, 3, 2, 3}, 4).indices, (Indices{1, 2, 4, 3}));
+  EXPECT_EQ(choose({0, 0, 0}, 3).indices, (Indices{0, 1, 2}));
+  EXPECT_EQ(choose({0.0F, -0.0F, 0.0F}, 2).indices, (Indices{0, 1}));
+}
+
+TEST_P(TopK, WeightsAreTheSoftmaxOfTheChosen) {
+  const Choice choice = choose({1000.0F, 998.0F, -5.0F, 999.0F}, 3);
   EXPECT_EQ(choice.indices, (Indices{0, 3, 1}));
   const double sum = 1.0 + std::exp(-1.0) + std::exp(-2.0);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -271,15 +343,20 @@ TEST(TopK, WeightsAreTheSoftmaxOfTheChosen) {
   }
 }
 
-TEST(TopK, AgreesWithAStableSort) {
-  std::vector<float> logits = random_floats(20 * 64, 1);
-  for (float& logit : logits) logit = std::round(logit * 10.0F);  // many ties
-  for (const std::int64_t k : {1, 2, 8, 64}) {
-    const Choice choice = choose(logits, 64, k);
+TEST_P(TopK, AgreesWithAStableSort) {
+  struct Shape {
+    std::int64_t experts, k;
+  };
+  for (const auto& [experts, k] : {Shape{64, 1}, Shape{64, 2}, Shape{64, 8}, Shape{64, 64}, Shape{7, 3},
+                                   Shape{257, 8}, Shape{511, 33}}) {
+    std::vector<float> logits = random_floats(20 * experts, 1);
+    for (float& logit : logits) logit = std::round(logit * 10.0F);  // many ties
+    for (std::size_t i = 0; i < logits.size(); i += 13) logits[i] = -kInfinity;
+    const Choice choice = choose(Exact<float>(logits, 1), 20, experts, k);
     for (std::int64_t row = 0; row < 20; ++row) {
-      Indices order(64);
+      Indices order(static_cast<std::size_t>(experts));
       std::iota(order.begin(), order.end(), 0);
-      const float* scores = logits.data() + row * 64;
+      const float* scores = logits.data() + row * experts;
       std::stable_sort(order.begin(), order.end(),
                        [&](std::int32_t a, std::int32_t b) { return scores[a] > scores[b]; });
       order.resize(static_cast<std::size_t>(k));
@@ -291,12 +368,20 @@ TEST(TopK, AgreesWithAStableSort) {
   }
 }
 
-TEST(TopK, NanRanksLastAndBadKIsRefused) {
+TEST_P(TopK, NanRanksLastAndBadKIsRefused) {
   const float nan = std::nanf("");
-  EXPECT_EQ(choose({nan, 1.0F, nan, 2.0F}, 4, 2).indices, (Indices{3, 1}));
-  EXPECT_EQ(choose({nan, 1.0F, nan, 2.0F}, 4, 3).indices, (Indices{3, 1, 0}));
-  EXPECT_THROW(choose({1.0F}, 1, 2), std::invalid_argument);
-  EXPECT_THROW(choose({1.0F}, 1, 0), std::invalid_argument);
+  EXPECT_EQ(choose({nan, 1.0F, nan, 2.0F}, 2).indices, (Indices{3, 1}));
+  EXPECT_EQ(choose({nan, 1.0F, nan, 2.0F}, 3).indices, (Indices{3, 1, 0}));
+  // Among the first k, and then far behind them.
+  std::vector<float> logits = random_floats(100, 1);
+  std::fill(logits.begin(), logits.begin() + 30, nan);
+  logits[97] = nan;
+  logits[98] = 2.0F;
+  EXPECT_EQ(choose(logits, 2).indices.front(), 98);
+  EXPECT_EQ(choose(logits, 69).indices[68] >= 30, true);
+  EXPECT_EQ(choose(logits, 70).indices[69], 0);
+  EXPECT_THROW(choose({1.0F}, 2), std::invalid_argument);
+  EXPECT_THROW(choose({1.0F}, 0), std::invalid_argument);
 }
 
 }  // namespace
