@@ -2,14 +2,13 @@
 
 #include <stdexcept>
 
-#include "kernels/cpu/linear.h"
 #include "kernels/cpu/widen.h"
 
 namespace memwall::cpu {
 
 void gather_rows(Format format, const void* table, const std::int32_t* ids, std::int64_t width, float* y,
                  std::int64_t first, std::int64_t last) {
-  if (!has_linear(format)) {
+  if (!can_widen(format)) {
     throw std::invalid_argument("the CPU cannot gather rows of " + format_name(format));
   }
   const std::int64_t row_bytes = storage_bytes(format, 1, width);

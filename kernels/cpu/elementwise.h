@@ -34,7 +34,7 @@ void add_f16(const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* y, s
              std::int64_t last);
 
 // y[r] = the table's row ids[r] (at r * storage_bytes(format, 1, width)... each row a packed row), as f32.
-// Throws std::invalid_argument where has_linear refuses the format; ids are the caller's to check.
+// Throws std::invalid_argument where can_widen refuses the format; ids are the caller's to check.
 void gather_rows(Format format, const void* table, const std::int32_t* ids, std::int64_t width, float* y,
                  std::int64_t first, std::int64_t last);
 

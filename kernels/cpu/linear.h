@@ -37,6 +37,9 @@ bool has_linear(Format format);
 //   blas: the same panels given to the BLAS, single-threaded.
 enum class LinearKernel : std::uint8_t { dot, gemm, blas };
 
+// The most rows of x that dot takes.
+inline constexpr std::int64_t kMostDotRows = 16;
+
 // Bytes of `prepared`, and the units of work that prepare() splits into: 0 where x is read as it is.
 std::int64_t prepared_bytes(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in);
 std::int64_t prepare_units(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in);

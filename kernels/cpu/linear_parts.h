@@ -24,7 +24,4 @@ void gemm(const Linear& op, std::int64_t first, std::int64_t last, float* scratc
 void widen_panel(const Linear& op, std::int64_t panel_index, std::int64_t first_k, std::int64_t last_k,
                  std::int64_t stride, float* values);
 
-// The most rows that a dot kernel takes.
-inline constexpr std::int64_t kMostDotRows = 16;
-
 }  // namespace memwall::cpu

@@ -71,6 +71,10 @@ namespace memwall::cpu {
 
 HWY_EXPORT(widen_any);
 
+bool can_widen(Format format) {
+  return is_plain_float(format) || format.kind == FormatKind::q8_0 || format.kind == FormatKind::q4_0;
+}
+
 void widen_row(Format format, const void* row, std::int64_t in, float* values) {
   HWY_DYNAMIC_DISPATCH(widen_any)(format.kind, row, in, values);
 }

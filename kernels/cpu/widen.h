@@ -7,7 +7,10 @@
 
 namespace memwall::cpu {
 
-// The values of a packed row of `in` weights. The format must be one that has_linear accepts.
+// True for f32, f16, bf16, q8_0 and q4_0.
+bool can_widen(Format format);
+
+// The values of a packed row of `in` weights, in the format's own layout. can_widen must accept the format.
 void widen_row(Format format, const void* row, std::int64_t in, float* values);
 
 }  // namespace memwall::cpu

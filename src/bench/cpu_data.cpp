@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/cpu/pack.h"
+#include "kernels/cpu/panel_layout.h"
 
 namespace memwall {
 namespace {
@@ -66,6 +67,40 @@ void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std
   });
 }
 
+void fill_random_panels(ThreadPool& pool, Format format, std::int64_t out, std::int64_t in, std::byte* buffer,
+                        std::uint64_t seed) {
+  const cpu::PanelLayout layout = cpu::panel_layout(format, in);
+  // Of f8 every code but the largest exponents, so that none is NaN.
+  const bool plain = is_plain_float(format);
+  const FloatMask mask = plain                   ? mask_of(format.kind)
+                         : cpu::is_integer(format) ? FloatMask{~std::uint64_t{0}, 0}
+                                                   : FloatMask{0xbfbfbfbfbfbfbfbfULL, 0};
+  const std::int64_t panels = cpu::panels_of(out);
+  pool.split(panels, 1, [&](int, std::int64_t first, std::int64_t last) {
+    std::byte* start = buffer + first * layout.bytes;
+    const std::int64_t bytes = (last - first) * layout.bytes;
+    fill_bytes(start, bytes, seed, static_cast<std::uint64_t>(first) << 28, mask);
+    if (!cpu::is_integer(format)) return;
+    constexpr std::int64_t kScales = cpu::kPanelRows * 2;
+    for (std::int64_t group = 0; group < bytes; group += layout.group_bytes) {
+      set_block_scales(start + group, kScales, 2);
+      // Zero points of 16 bits must be numbers, of magnitudes as weights have.
+      for (std::int64_t at = kScales; format.wide_zero_points && at < layout.quants_at; at += 2) {
+        std::uint16_t zero = 0;
+        std::memcpy(&zero, start + group + at, sizeof zero);
+        zero = static_cast<std::uint16_t>((zero & 0x03ff) | 0x4800);  // 8 to 16
+        std::memcpy(start + group + at, &zero, sizeof zero);
+      }
+    }
+  });
+  const std::vector<float> random =
+      random_floats(static_cast<std::size_t>(cpu::trailing_scales(format, out, in)), seed + 3);
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    const float scale = 0.75F + random[i] / 4;
+    std::memcpy(buffer + panels * layout.bytes + i * sizeof scale, &scale, sizeof scale);
+  }
+}
+
 std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
   std::vector<float> values(count);
   fill_random_floats(values, seed, 0);
@@ -93,19 +128,15 @@ double dot_tolerance(std::int64_t terms, double sum_of_magnitudes) {
          1e-30;
 }
 
-ReferenceDot reference_dot(Format format, const std::byte* row, std::int64_t in, const float* x,
-                           double bias) {
-  std::vector<float> weights(static_cast<std::size_t>(in));
-  cpu::unpack_row(format, row, in, weights.data());
+ReferenceDot reference_dot(const std::vector<float>& weights, const std::vector<float>& x, double bias) {
   double sum = bias;
   double magnitudes = std::abs(bias);
-  for (std::int64_t k = 0; k < in; ++k) {
-    const double product =
-        static_cast<double>(weights[static_cast<std::size_t>(k)]) * static_cast<double>(x[k]);
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    const double product = static_cast<double>(weights[k]) * static_cast<double>(x[k]);
     sum += product;
     magnitudes += std::abs(product);
   }
-  return {sum, dot_tolerance(in, magnitudes)};
+  return {sum, dot_tolerance(static_cast<std::int64_t>(weights.size()), magnitudes)};
 }
 
 }  // namespace memwall

@@ -17,6 +17,11 @@ namespace memwall {
 void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in,
                          std::byte* buffer, std::uint64_t seed);
 
+// The same in the CPU's panels (kernels/cpu/panel_layout.h), trailing scales included; each worker fills the
+// panels it will read.
+void fill_random_panels(ThreadPool& pool, Format format, std::int64_t out, std::int64_t in, std::byte* buffer,
+                        std::uint64_t seed);
+
 // Uniform in [-1, 1).
 std::vector<float> random_floats(std::size_t count, std::uint64_t seed);
 std::vector<std::uint16_t> random_bf16(std::size_t count, std::uint64_t seed);
@@ -43,11 +48,11 @@ std::vector<std::int64_t> sample_indices(std::int64_t count, std::int64_t most);
 // 4 sqrt(K) half-ulps of the sum of magnitudes, far less than the loss of one term.
 double dot_tolerance(std::int64_t terms, double sum_of_magnitudes);
 
-// y[row] = bias + W[row] x in float64, from the packed row's exact values, and its tolerance.
+// bias + the dot product of the weights and as many activations, in float64, and its tolerance.
 struct ReferenceDot {
   double value = 0;
   double tolerance = 0;
 };
-ReferenceDot reference_dot(Format format, const std::byte* row, std::int64_t in, const float* x, double bias);
+ReferenceDot reference_dot(const std::vector<float>& weights, const std::vector<float>& x, double bias);
 
 }  // namespace memwall

@@ -5,9 +5,11 @@
 #include <stdexcept>
 
 #include "bench/cpu_recurrent.h"
+#include "bench/cpu_weights.h"
 #include "format/checked.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/widen.h"
 
 namespace memwall {
 namespace {
@@ -50,7 +52,7 @@ struct VariantsOf {
   }
   std::vector<Variant> operator()(const ElementwiseWork&) const { return {{"plain", 0}}; }
   std::vector<Variant> operator()(const EmbeddingWork& w) const {
-    if (!cpu::has_linear(w.format)) return {};
+    if (!cpu::can_widen(w.format)) return {};
     return {{"gather", 0}};
   }
 };
@@ -66,7 +68,9 @@ struct FootprintOf {
 
   Footprint operator()(const ExpertWork& w) const {
     const std::int64_t rows = checked_mul(workload.rows(), w.per_token);
-    Footprint footprint = linear(w.each, rows);
+    // The rows as x has them, and gathered.
+    Footprint footprint = linear(w.each, expert_rows(w, workload.rows()));
+    footprint.fixed_bytes += checked_mul(checked_mul(workload.rows(), w.each.in), kFloat);
     footprint.least_copies = std::min(w.total, rows);  // as many as a launch may touch
     return footprint;
   }
@@ -107,10 +111,14 @@ struct FootprintOf {
 
  private:
   Footprint linear(const LinearWork& w, std::int64_t rows) const {
+    return linear(w, {.total = rows, .batches = 1, .a_matrix = rows});
+  }
+
+  Footprint linear(const LinearWork& w, const LinearRows& rows) const {
     Footprint footprint;
-    footprint.copy_bytes = storage_bytes(w.format, w.out, w.in);
-    footprint.fixed_bytes = checked_mul(checked_mul(rows, w.in + w.out), kFloat) + w.out * kFloat +
-                            checked_mul(cpu::gemm_panel_floats(w.in) * workers, kFloat);
+    footprint.copy_bytes = PanelWeights::copy_bytes(w);
+    footprint.fixed_bytes = checked_mul(checked_mul(rows.total, w.in + w.out), kFloat) + w.out * kFloat +
+                            linear_workspace_bytes(w, rows, workers);
     return footprint;
   }
 };
@@ -210,13 +218,19 @@ struct PlaceTask {
 
 // Our dot kernel and the BLAS; many rows are the BLAS's alone, where a dot kernel would take minutes.
 std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows) {
-  constexpr std::int64_t kMostDotRows = 64;
-  constexpr std::int64_t kLeastBlasRows = 8;
+  // Below 8 rows a GEMM's tile of them stays half empty, below 32 a BLAS packs in vain.
+  constexpr std::int64_t kLeastGemmRows = 8;
+  constexpr std::int64_t kLeastBlasRows = 32;
   if (!cpu::has_linear(work.format)) return {};
   std::vector<Variant> variants;
-  const std::int64_t panel = cpu::gemm_panel_floats(work.in) * kFloat;
-  if (rows <= kMostDotRows) variants.push_back({"dot", 0});
-  if (rows >= kLeastBlasRows) variants.push_back({"blas", panel});
+  const auto add = [&](const char* name, cpu::LinearKernel kernel) {
+    variants.push_back(
+        {name, cpu::prepared_bytes(kernel, work.format, rows, work.in) +
+                   checked_mul(cpu::linear_scratch_floats(kernel, work.format, work.in), kFloat)});
+  };
+  if (rows <= cpu::kMostDotRows) add("dot", cpu::LinearKernel::dot);
+  if (rows >= kLeastGemmRows) add("gemm", cpu::LinearKernel::gemm);
+  if (rows >= kLeastBlasRows) add("blas", cpu::LinearKernel::blas);
   return variants;
 }
 

@@ -1,0 +1,157 @@
+#include "bench/cpu_weights.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "format/checked.h"
+#include "kernels/cpu/panel_layout.h"
+#include "kernels/cpu/quantised.h"
+
+namespace memwall {
+namespace {
+
+constexpr std::int64_t kFloat = 4;
+constexpr std::int64_t kCopyAlignment = 64;
+// Activations that one thread brings into form sooner than a barrier lets others help.
+constexpr std::int64_t kLeastToShare = 16384;
+
+std::int64_t prepared_words(const LinearWork& work, const LinearRows& rows,
+                            const std::vector<Variant>& variants) {
+  std::int64_t most = 0;
+  for (const Variant& variant : variants) {
+    // Each batch is rounded up, to no more than a row by itself takes.
+    const cpu::LinearKernel kernel = linear_kernel(variant);
+    const std::int64_t rounding = cpu::prepared_bytes(kernel, work.format, 1, work.in) + 8;
+    most = std::max(most, checked_add(cpu::prepared_bytes(kernel, work.format, rows.total, work.in),
+                                      checked_mul(rows.batches, rounding)));
+  }
+  return most / 8 + 1;
+}
+
+std::int64_t scratch_floats(const LinearWork& work, const std::vector<Variant>& variants) {
+  std::int64_t most = 0;
+  for (const Variant& variant : variants) {
+    most = std::max(most, cpu::linear_scratch_floats(linear_kernel(variant), work.format, work.in));
+  }
+  return most;
+}
+
+}  // namespace
+
+cpu::LinearKernel linear_kernel(const Variant& variant) {
+  if (variant.name == "gemm") return cpu::LinearKernel::gemm;
+  return variant.name == "blas" ? cpu::LinearKernel::blas : cpu::LinearKernel::dot;
+}
+
+std::int64_t linear_workspace_bytes(const LinearWork& work, const LinearRows& rows, int workers) {
+  const std::vector<Variant> variants = linear_variants(work, rows.a_matrix);
+  return checked_add(checked_mul(prepared_words(work, rows, variants), 8),
+                     checked_mul(scratch_floats(work, variants) * workers, kFloat));
+}
+
+LinearWorkspace::LinearWorkspace(const LinearWork& work, const LinearRows& rows, int workers)
+    : scratch_(static_cast<std::size_t>(workers)) {
+  const std::vector<Variant> variants = linear_variants(work, rows.a_matrix);
+  prepared_.resize(static_cast<std::size_t>(prepared_words(work, rows, variants)));
+  for (auto& each : scratch_) each.resize(static_cast<std::size_t>(scratch_floats(work, variants)));
+}
+
+void LinearWorkspace::run(ThreadPool& pool, cpu::LinearKernel kernel, std::vector<cpu::Linear>& ops) {
+  std::int64_t units = 0;
+  std::int64_t floats = 0;
+  std::size_t word = 0;
+  for (cpu::Linear& op : ops) {
+    const std::int64_t own = cpu::prepare_units(kernel, op.format, op.rows, op.in);
+    if (own == 0) continue;
+    op.prepared = prepared_.data() + word;
+    word += static_cast<std::size_t>(cpu::prepared_bytes(kernel, op.format, op.rows, op.in) / 8 + 1);
+    units += own;
+    floats += op.rows * op.in;
+  }
+  const auto prepare = [&](int, std::int64_t first, std::int64_t last) {
+    std::int64_t before = 0;
+    for (const cpu::Linear& op : ops) {
+      const std::int64_t own = cpu::prepare_units(kernel, op.format, op.rows, op.in);
+      const std::int64_t from = std::max(first - before, std::int64_t{0});
+      const std::int64_t to = std::min(last - before, own);
+      if (from < to) cpu::prepare(kernel, op, from, to);
+      before += own;
+    }
+  };
+  if (units > 0 && floats < kLeastToShare) {
+    prepare(0, 0, units);
+  } else if (units > 0) {
+    pool.split(units, 1, prepare);
+  }
+  const int workers = pool.size();
+  const auto part = [&](int worker) {
+    float* scratch = scratch_[static_cast<std::size_t>(worker)].data();
+    for (const cpu::Linear& op : ops) {
+      const ThreadPool::Range range = ThreadPool::range_of(cpu::panels_of(op.out), 1, workers, worker);
+      cpu::linear(kernel, op, range.first, range.last, scratch);
+    }
+  };
+  pool.run(std::cref(part));
+}
+
+PanelWeights::PanelWeights(const LinearWork& work, CpuContext& context, std::int64_t copies,
+                           std::uint64_t seed)
+    : work_(work),
+      copies_(copies),
+      buffer_(static_cast<std::size_t>(checked_mul(copies, copy_bytes(work)))),
+      bias_(work.bias ? random_floats(static_cast<std::size_t>(work.out), seed + 1) : std::vector<float>()) {
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    fill_random_panels(context.pool, work.format, work.out, work.in, matrix(copy),
+                       seed + static_cast<std::uint64_t>(copy) * 1000003);
+  }
+  context.huge_share = buffer_.huge_share();
+}
+
+std::int64_t PanelWeights::copy_bytes(const LinearWork& work) {
+  const std::int64_t bytes = cpu::panel_matrix_bytes(work.format, work.out, work.in);
+  return checked_add(bytes, kCopyAlignment - 1) / kCopyAlignment * kCopyAlignment;
+}
+
+double PanelWeights::bytes() const {
+  return static_cast<double>(storage_bytes(work_.format, work_.out, work_.in)) +
+         (work_.bias ? static_cast<double>(storage_bytes(work_.bias_format, 1, work_.out)) : 0);
+}
+
+cpu::Linear PanelWeights::bind(std::int64_t copy, const float* x, std::int64_t rows, float* y) const {
+  return {.format = work_.format,
+          .panels = matrix(copy),
+          .out = work_.out,
+          .in = work_.in,
+          .x = x,
+          .rows = rows,
+          .bias = work_.bias ? bias_.data() : nullptr,
+          .y = y,
+          .prepared = nullptr};
+}
+
+void PanelWeights::compare(Comparison& comparison, cpu::LinearKernel kernel, std::int64_t copy, const float* x,
+                           const float* y, std::int64_t out) const {
+  std::vector<float> read(x, x + work_.in);
+  if (kernel == cpu::LinearKernel::dot && cpu::is_integer(work_.format)) {
+    const std::int64_t blocks = cpu::panel_layout(work_.format, work_.in).blocks;
+    std::vector<std::uint64_t> room(static_cast<std::size_t>(cpu::Quantised::bytes(1, blocks) / 8 + 1));
+    const cpu::Quantised quantised(room.data(), 1, blocks);
+    cpu::quantise(x, work_.in, quantised, 0, blocks);
+    for (std::int64_t k = 0; k < work_.in; ++k) {
+      read[static_cast<std::size_t>(k)] =
+          quantised.scales[k / cpu::kBlockWeights] * static_cast<float>(quantised.quants[k]);
+    }
+  }
+  std::vector<float> weights(static_cast<std::size_t>(work_.in));
+  cpu::unpack_panel_row(work_.format, matrix(copy), work_.out, work_.in, out, weights.data());
+  const double bias = work_.bias ? static_cast<double>(bias_[static_cast<std::size_t>(out)]) : 0;
+  const ReferenceDot reference = reference_dot(weights, read, bias);
+  comparison.add(static_cast<double>(y[out]), reference.value, reference.tolerance);
+}
+
+double linear_flops(const LinearWork& work, std::int64_t rows) {
+  const double out = static_cast<double>(work.out);
+  return static_cast<double>(rows) * out * (2 * static_cast<double>(work.in) + (work.bias ? 1 : 0));
+}
+
+}  // namespace memwall

@@ -1,0 +1,121 @@
+#include "kernels/cpu/panel_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "support.h"
+
+namespace memwall::cpu {
+namespace {
+
+TEST(PanelLayout, HoldsTheFormatsBytesWhereNothingIsPadded) {
+  const std::int64_t out = 256;
+  const std::int64_t in = 512;
+  for (const char* name : {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0", "int4-g32",
+                           "int4-g64", "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c", "int4-c-zp"}) {
+    const std::optional<Format> format = find_format(name);
+    ASSERT_TRUE(format.has_value()) << name;
+    EXPECT_EQ(panel_matrix_bytes(*format, out, in), storage_bytes(*format, out, in)) << name;
+  }
+}
+
+TEST(PanelLayout, PadsRowsToSixteen) {
+  EXPECT_EQ(panel_matrix_bytes({FormatKind::f16}, 17, 100), 32 * 100 * 2);
+  EXPECT_EQ(panels_of(0), 0);
+  EXPECT_EQ(panels_of(16), 1);
+  EXPECT_EQ(panels_of(17), 2);
+}
+
+TEST(PanelLayout, ReadsBackTheGgmlFormatsAsTheirOwnPackingRoundsThem) {
+  const std::int64_t out = 19;
+  const std::int64_t in = 77;
+  const std::vector<float> source = random_floats(out * in, 1);
+  for (const Format format : linear_formats()) {
+    const Packed rows(format, source, out, in);
+    std::vector<std::uint8_t> panels(static_cast<std::size_t>(panel_matrix_bytes(format, out, in)));
+    pack_panels(format, source.data(), out, in, panels.data());
+    std::vector<float> values(static_cast<std::size_t>(in));
+    for (std::int64_t row = 0; row < out; ++row) {
+      unpack_panel_row(format, panels.data(), out, in, row, values.data());
+      for (std::int64_t k = 0; k < in; ++k) {
+        ASSERT_EQ(values[static_cast<std::size_t>(k)], rows.values[static_cast<std::size_t>(row * in + k)])
+            << format_name(format) << " " << row << " " << k;
+      }
+    }
+  }
+}
+
+// By hand: q4_0's bytes of row 1, column 20 of the second block.
+TEST(PanelLayout, PutsAQuantWhereTheCommentSays) {
+  const Format q4{FormatKind::q4_0};
+  std::vector<float> source(2 * 64, 0.0F);
+  source[64 + 32 + 20] = -8.0F;
+  source[64 + 32 + 4] = 3.0F;
+  std::vector<std::uint8_t> panels(static_cast<std::size_t>(panel_matrix_bytes(q4, 2, 64)));
+  pack_panels(q4, source.data(), 2, 64, panels.data());
+  // Group 1 at 288, scales of 32 bytes, four g = 1 (k 4 to 7 and 20 to 23), row 1, j = 0.
+  EXPECT_EQ(panels[288 + 32 + (1 * 16 + 1) * 4], 0x0B);
+  std::uint16_t scale = 0;
+  std::memcpy(&scale, panels.data() + 288 + 2, 2);
+  EXPECT_EQ(f16_to_f32(scale), 1.0F);
+}
+
+TEST(PanelLayout, KeepsInt4WithinHalfAStep) {
+  const std::int64_t in = 300;
+  const std::vector<float> source = random_floats(3 * in, 7);
+  for (const char* name : {"int4-g32", "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c-zp"}) {
+    const Format format = *find_format(name);
+    std::vector<std::uint8_t> panels(static_cast<std::size_t>(panel_matrix_bytes(format, 3, in)));
+    pack_panels(format, source.data(), 3, in, panels.data());
+    std::vector<float> values(static_cast<std::size_t>(in));
+    for (std::int64_t row = 0; row < 3; ++row) {
+      unpack_panel_row(format, panels.data(), 3, in, row, values.data());
+      for (std::int64_t k = 0; k < in; ++k) {
+        // Symmetric: steps of 1/8 of the largest magnitude, of which the other sign's end may fall a step short.
+        EXPECT_NEAR(values[static_cast<std::size_t>(k)], source[static_cast<std::size_t>(row * in + k)], 0.14F)
+            << name << " " << k;
+      }
+    }
+  }
+}
+
+TEST(PanelLayout, RefusesOtherFormatsAndEmptyInputs) {
+  EXPECT_FALSE(has_panels({FormatKind::q4_k}));
+  EXPECT_FALSE(has_panels({FormatKind::int4_group, 16}));
+  EXPECT_THROW(panel_layout({FormatKind::q4_k}, 32), std::invalid_argument);
+  EXPECT_THROW(panel_layout({FormatKind::f16}, 0), std::invalid_argument);
+  EXPECT_THROW(panel_matrix_bytes({FormatKind::f32}, std::int64_t{1} << 40, std::int64_t{1} << 40),
+               std::overflow_error);
+}
+
+// OFP8 1.0, table 2: the largest is 448, the least normal 2^-6, the least subnormal 2^-9.
+TEST(F8E4m3, HasTheSpecificationsValues) {
+  EXPECT_EQ(f8_e4m3_to_f32(0x7E), 448.0F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x08), 0x1p-6F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x01), 0x1p-9F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x80), 0.0F);
+  EXPECT_TRUE(std::signbit(f8_e4m3_to_f32(0x80)));
+  EXPECT_TRUE(std::isnan(f8_e4m3_to_f32(0x7F)));
+  EXPECT_TRUE(std::isnan(f8_e4m3_to_f32(0xFF)));
+}
+
+TEST(F8E4m3, EveryCodeComesBackAndTheRestRoundsToNearest) {
+  for (int code = 0; code < 256; ++code) {
+    const float value = f8_e4m3_to_f32(static_cast<std::uint8_t>(code));
+    if (std::isnan(value)) continue;
+    EXPECT_EQ(f32_to_f8_e4m3(value), code);
+  }
+  EXPECT_EQ(f32_to_f8_e4m3(1e9F), 0x7E);
+  EXPECT_EQ(f32_to_f8_e4m3(-std::numeric_limits<float>::infinity()), 0xFE);
+  EXPECT_EQ(f32_to_f8_e4m3(std::nanf("")) & 0x7F, 0x7F);
+  EXPECT_EQ(f32_to_f8_e4m3(0x1p-10F), 0x00);           // a tie, to even
+  EXPECT_EQ(f32_to_f8_e4m3(0x1.8p-9F), 0x02);          // another
+  EXPECT_EQ(f32_to_f8_e4m3(1.0625F), 0x38);            // between 1 and 1.125, to even
+  EXPECT_EQ(f32_to_f8_e4m3(1.1875F), 0x3A);
+}
+
+}  // namespace
+}  // namespace memwall::cpu
