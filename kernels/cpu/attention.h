@@ -1,11 +1,11 @@
 // Attention on the CPU over a KV cache.
 //
 // q and y are [rows, heads, d] f32, row-major. Query head h reads KV head h / (heads/kv_heads); scores are
-// scaled by 1/sqrt(d_k). The caches are [seqs, kv_heads] heads, each of KvLayout::bytes(context) (kv_cache.h):
-// decode reads key panels and value panels, but rows of both where tokens are chosen; prefill reads rows.
-// In decode a query that reads no token, or only such whose score is -inf, gets 0. Every function that takes an
-// Attention throws std::invalid_argument where the context is empty, where kv_heads does not divide heads or
-// where another size is out of range.
+// scaled by 1/sqrt(d_k). The caches are [seqs, kv_heads] heads, each of KvLayout::bytes(context)
+// (kv_cache.h): decode reads key panels and value panels, but rows of both where tokens are chosen; prefill
+// reads rows. In decode a query that reads no token, or only such whose score is -inf, gets 0. Every function
+// that takes an Attention throws std::invalid_argument where the context is empty, where kv_heads does not
+// divide heads or where another size is out of range.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,9 @@ void attention_merge(const Attention& op, std::int64_t splits, std::int64_t firs
                      const float* partials);
 
 // Prefill: q and y are [seqs, context, heads, d]; token t sees itself and what window and chunk leave of the
-// tokens before it. A task is one sequence's query head; computes tasks [first, last) of seqs * heads by blocks
-// of query rows through the BLAS, single-threaded (std::length_error past its 32-bit sizes). `scratch` holds
-// prefill_scratch_floats(op) floats, one a thread.
+// tokens before it. A task is one sequence's query head; computes tasks [first, last) of seqs * heads by
+// blocks of query rows through the BLAS, single-threaded (std::length_error past its 32-bit sizes). `scratch`
+// holds prefill_scratch_floats(op) floats, one a thread.
 void attention_prefill(const Attention& op, std::int64_t first, std::int64_t last, float* scratch);
 std::int64_t prefill_scratch_floats(const Attention& op);
 

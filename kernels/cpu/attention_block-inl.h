@@ -33,6 +33,7 @@ HWY_INLINE void prefetch_line(const std::uint8_t* p) {
 #endif
 }
 
+// Bytes of keys between what is computed with and what is asked for, at least; see attention_decode.cpp.
 constexpr std::size_t kKeysAhead = 8192;
 
 // `group` query heads that read the same keys and values, and what they have come to so far.
@@ -85,6 +86,8 @@ HWY_INLINE void score_tile(const std::uint8_t* keys, std::size_t panel_bytes, co
   constexpr std::size_t kStep = kPanel * Kv::kBytes;  // bytes from an element to the next
   constexpr std::size_t kUnroll = kStep < kLine ? kLine / kStep : 1;
   constexpr std::size_t kPanels = (V + kPanelVectors - 1) / kPanelVectors;
+  // Past the panels that are read side by side.
+  const std::size_t ahead = std::max(kKeysAhead, kPanels * panel_bytes);
   VF sums[V][H];
   for (std::size_t v = 0; v < V; ++v) {
     for (std::size_t h = 0; h < H; ++h) {
@@ -106,7 +109,7 @@ HWY_INLINE void score_tile(const std::uint8_t* keys, std::size_t panel_bytes, co
   if (ask_ahead) {
     for (; i + kUnroll <= last; i += kUnroll) {
       for (std::size_t p = 0; p < kPanels; ++p) {
-        prefetch_line(keys + p * panel_bytes + i * kStep + kKeysAhead);
+        prefetch_line(keys + p * panel_bytes + i * kStep + ahead);
       }
       for (std::size_t u = 0; u < kUnroll; ++u) add(i + u);
     }
@@ -145,7 +148,7 @@ void score_vectors(const QueryGroup& g, const KeyPanels& keys, std::size_t start
     const std::size_t last = std::min(i + kChunk, g.depth);
     for (std::size_t h = 0; h < g.group; h += kTileHeads) {
       // Once a line of keys: not for each tile of heads, nor for each part of a panel.
-      const bool ask_ahead = Kv::kBytes < 4 && h == 0 && start % kPanelVectors == 0;
+      const bool ask_ahead = Kv::kCold && h == 0 && start % kPanelVectors == 0;
       score_heads<Kv, V>(own, keys.bytes, g.q + h * g.depth, tile_heads(g, h), i, last, ask_ahead,
                          g.scores + h * kTokens + start * kLanes);
     }
@@ -202,7 +205,8 @@ HWY_INLINE void scale_scores(const QueryGroup& g, const float* factors, std::siz
   }
 }
 
-// Tokens [first, last) of value panels: `row` bytes from a token to the next, `bytes` from a panel to the next.
+// Tokens [first, last) of value panels: `row` bytes from a token to the next, `bytes` from a panel to the
+// next.
 struct ValuePanels {
   const std::uint8_t* data = nullptr;
   std::size_t row = 0;
@@ -231,7 +235,8 @@ HWY_INLINE void weigh_tile(const ValuePanels& values, std::size_t element, const
     }
   };
   for (std::size_t t = values.first; t < values.last;) {
-    const std::uint8_t* row = values.data + t / kPanel * values.bytes + t % kPanel * values.row + element * Kv::kBytes;
+    const std::uint8_t* row =
+        values.data + t / kPanel * values.bytes + t % kPanel * values.row + element * Kv::kBytes;
     const std::size_t end = std::min(values.last, (t / kPanel + 1) * kPanel);
     for (; t < end; ++t, row += values.row) {
       if (next != nullptr) {
@@ -273,8 +278,9 @@ template <class Kv>
 void weigh_rest(const QueryGroup& g, const ValuePanels& values, std::size_t element) {
   const F32 d;
   for (std::size_t t = values.first; t < values.last; ++t) {
-    const VF value = load_some<Kv>(values.data + t / kPanel * values.bytes + t % kPanel * values.row + element * Kv::kBytes,
-                                   g.width - element);
+    const VF value = load_some<Kv>(
+        values.data + t / kPanel * values.bytes + t % kPanel * values.row + element * Kv::kBytes,
+        g.width - element);
     for (std::size_t h = 0; h < g.group; ++h) {
       float* sum = g.accumulators + h * g.padded + element;
       hn::StoreU(hn::MulAdd(hn::Set(d, g.scores[h * kTokens + t]), value, hn::LoadU(d, sum)), d, sum);

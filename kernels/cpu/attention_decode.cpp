@@ -99,7 +99,8 @@ void decode(const Attention& op, std::int64_t splits, std::int64_t first, std::i
 
 void attention_decode(const Attention& op, std::int64_t splits, std::int64_t first, std::int64_t last,
                       float* scratch, float* partials) {
-  with_kv_type(op.kv, [&](auto kv) HWY_ATTR { decode<decltype(kv)>(op, splits, first, last, scratch, partials); });
+  with_kv_type(op.kv,
+               [&](auto kv) HWY_ATTR { decode<decltype(kv)>(op, splits, first, last, scratch, partials); });
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

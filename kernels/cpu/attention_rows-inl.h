@@ -1,5 +1,5 @@
-// Blocks of a cache in rows, widened to f32 for the block kernels: what gathers tokens, or needs a token as key
-// and value both. Highway's per-target header.
+// Blocks of a cache in rows, widened to f32 for the block kernels: what gathers tokens, or needs a token as
+// key and value both. Highway's per-target header.
 #if defined(MEMWALL_KERNELS_CPU_ATTENTION_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MEMWALL_KERNELS_CPU_ATTENTION_ROWS_INL_H_
 #undef MEMWALL_KERNELS_CPU_ATTENTION_ROWS_INL_H_
@@ -16,8 +16,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
-
-using KvWide = KvFloat<RowsF32>;
 
 // One head's cache in rows, and the tokens of it to read: `chosen`, or as they lie.
 struct TokenRows {
@@ -86,8 +84,8 @@ struct RowScratch {
   std::size_t values_stride = 0;
 };
 
-// Attention of the group over tokens [first, last) of a cache in rows. Without `values` a token's value is the
-// beginning of its key.
+// Attention of the group over tokens [first, last) of a cache in rows. Without `values` a token's value is
+// the beginning of its key.
 template <class Kv>
 void attend_rows(const QueryGroup& g, const TokenRows& keys, const TokenRows* values, std::size_t first,
                  std::size_t last, const RowScratch& room) {
@@ -97,10 +95,12 @@ void attend_rows(const QueryGroup& g, const TokenRows& keys, const TokenRows* va
     const std::size_t panels = (tokens + kPanel - 1) / kPanel;
     widen_block<Kv>(keys, t, tokens, last, room.stride, room.rows);
     for (std::size_t p = 0; p < panels; ++p) {
-      transpose_panel(room.rows + p * kPanel * room.stride, room.stride, g.depth, room.panels + p * panel_floats);
+      transpose_panel(room.rows + p * kPanel * room.stride, room.stride, g.depth,
+                      room.panels + p * panel_floats);
     }
-    const KeyPanels key_panels{reinterpret_cast<const std::uint8_t*>(room.panels), panel_floats * sizeof(float)};
-    score_block<KvWide>(g, key_panels, panels);
+    const KeyPanels key_panels{reinterpret_cast<const std::uint8_t*>(room.panels),
+                               panel_floats * sizeof(float)};
+    score_block<KvWidened>(g, key_panels, panels);
     softmax_block(g, 0, tokens);
     const float* wide = room.rows;
     std::size_t stride = room.stride;
@@ -111,7 +111,7 @@ void attend_rows(const QueryGroup& g, const TokenRows& keys, const TokenRows* va
     }
     const ValuePanels value_panels{reinterpret_cast<const std::uint8_t*>(wide), stride * sizeof(float),
                                    kPanel * stride * sizeof(float), 0, tokens};
-    weigh_block<KvWide>(g, value_panels, 0);
+    weigh_block<KvWidened>(g, value_panels, 0);
   }
 }
 

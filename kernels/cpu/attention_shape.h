@@ -28,7 +28,8 @@ inline std::int64_t first_seen(const Attention& op, std::int64_t token) {
   return op.window > 0 ? std::max<std::int64_t>(0, token + 1 - op.window) : 0;
 }
 
-// One part of tokens [0, tokens), cut at multiples of a panel after `first`, the place of token 0 in its panel.
+// One part of tokens [0, tokens), cut at multiples of a panel after `first`, the place of token 0 in its
+// panel.
 struct TokenRange {
   std::int64_t first = 0;
   std::int64_t last = 0;

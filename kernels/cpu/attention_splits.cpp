@@ -22,7 +22,8 @@ std::int64_t Attention::decode_tokens() const {
 
 std::int64_t attention_splits(std::int64_t heads, std::int64_t tokens, std::int64_t threads) {
   constexpr std::int64_t kLeastTokens = 256;
-  const std::int64_t most = std::clamp<std::int64_t>(tokens / kLeastTokens, 1, std::max<std::int64_t>(threads, 1));
+  const std::int64_t most =
+      std::clamp<std::int64_t>(tokens / kLeastTokens, 1, std::max<std::int64_t>(threads, 1));
   std::int64_t best = 1;
   double least = std::numeric_limits<double>::infinity();
   for (std::int64_t splits = 1; splits <= most; ++splits) {
@@ -56,7 +57,8 @@ void Partials::merge(const float* parts, std::int64_t splits, std::int64_t first
       return std::pair(maxima[0], maxima[group]);
     };
     float largest = -std::numeric_limits<float>::infinity();
-    for (std::int64_t part = 0; part < splits; ++part) largest = std::max(largest, maximum_and_sum(part).first);
+    for (std::int64_t part = 0; part < splits; ++part)
+      largest = std::max(largest, maximum_and_sum(part).first);
     // No token, or all of them at -inf: any finite shift will do.
     const float shift = std::isinf(largest) && largest < 0 ? 0.0F : largest;
     float* row = y + (h - first) * width;

@@ -20,7 +20,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
 
-// out[t] = sum over heads of weights[h] * max(0, factors[t] * scores[h][t]) for the tokens of `panels` panels.
+// out[t] = sum over heads of weights[h] * max(0, factors[t] * scores[h][t]) for the tokens of `panels`
+// panels.
 HWY_INLINE void sum_heads(const QueryGroup& g, const float* weights, const float* factors, std::size_t panels,
                           float* HWY_RESTRICT out) {
   const F32 d;
@@ -38,7 +39,8 @@ HWY_INLINE void sum_heads(const QueryGroup& g, const float* weights, const float
 }
 
 template <class Kv>
-void score_keys(const Indexer& op, std::int64_t splits, std::int64_t first, std::int64_t last, float* scratch) {
+void score_keys(const Indexer& op, std::int64_t splits, std::int64_t first, std::int64_t last,
+                float* scratch) {
   QueryGroup g;
   g.group = static_cast<std::size_t>(op.heads);
   g.depth = static_cast<std::size_t>(op.width);
@@ -51,9 +53,9 @@ void score_keys(const Indexer& op, std::int64_t splits, std::int64_t first, std:
   std::fill_n(factors, kTokens, Kv::kFactor);
   for (std::int64_t task = first; task < last; ++task) {
     const std::int64_t seq = task / splits;
-    const std::uint8_t* cache = static_cast<const std::uint8_t*>(op.cache) +
-                                static_cast<std::size_t>(seq * round_up(op.keys, kPanelTokens) / kPanelTokens) *
-                                    panel_bytes;
+    const std::uint8_t* cache =
+        static_cast<const std::uint8_t*>(op.cache) +
+        static_cast<std::size_t>(seq * round_up(op.keys, kPanelTokens) / kPanelTokens) * panel_bytes;
     interleave_queries(g, op.q + seq * op.heads * op.width, 1.0F);
     const TokenRange range = part_of(0, op.keys, splits, task % splits);
     for (std::int64_t t = range.first; t < range.last; t += kDecodeTokens) {

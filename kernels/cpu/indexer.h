@@ -9,8 +9,8 @@
 namespace memwall::cpu {
 
 // scores[key] = sum over heads of weights[head] * max(0, q[head] . key); q is [seqs, heads, width], weights
-// [seqs, heads], scores [seqs, keys], f32; the cache [seqs] heads of key panels (kv_cache.h). All heads share a
-// key.
+// [seqs, heads], scores [seqs, keys], f32; the cache [seqs] heads of key panels (kv_cache.h). All heads share
+// a key.
 struct Indexer {
   KvFormat kv = KvFormat::bf16;
   const void* cache = nullptr;

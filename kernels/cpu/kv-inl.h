@@ -1,7 +1,7 @@
 // The element types of a KV cache as f32 vectors. Highway's per-target header.
 //
 // Beside widen-inl.h's types: what load() gives, times kFactor, are the values; where kScaled a token's
-// f16 scale multiplies them too.
+// f16 scale multiplies them too; kCold where they come from memory and are worth asking for early.
 #if defined(MEMWALL_KERNELS_CPU_KV_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MEMWALL_KERNELS_CPU_KV_INL_H_
 #undef MEMWALL_KERNELS_CPU_KV_INL_H_
@@ -25,12 +25,19 @@ template <class Rows>
 struct KvFloat : Rows {
   static constexpr float kFactor = 1.0F;
   static constexpr bool kScaled = false;
+  static constexpr bool kCold = true;
+};
+
+// f32 that were widened just now.
+struct KvWidened : KvFloat<RowsF32> {
+  static constexpr bool kCold = false;
 };
 
 struct KvInt8 {
   static constexpr std::size_t kBytes = 1;
   static constexpr float kFactor = 1.0F;
   static constexpr bool kScaled = true;
+  static constexpr bool kCold = true;
   static HWY_INLINE VF load(const std::uint8_t* p) {
     const hn::RebindToSigned<F32> di;
     const auto bytes = hn::LoadU(hn::Rebind<std::int8_t, F32>(), reinterpret_cast<const std::int8_t*>(p));
@@ -43,13 +50,16 @@ struct KvE4m3 {
   static constexpr std::size_t kBytes = 1;
   static constexpr float kFactor = 256.0F;
   static constexpr bool kScaled = false;
+  static constexpr bool kCold = true;
   static HWY_INLINE VF load(const std::uint8_t* p) {
-    const U16Half d16;
-    const VU16 bits = hn::PromoteTo(d16, hn::LoadU(hn::Rebind<std::uint8_t, F32>(), p));
-    const VU16 magnitude = hn::And(bits, hn::Set(d16, 0x7F));
-    const VU16 sign = hn::ShiftLeft<8>(hn::And(bits, hn::Set(d16, 0x80)));
-    const VU16 nan = hn::IfThenElseZero(hn::Eq(magnitude, hn::Set(d16, 0x7F)), hn::Set(d16, 0x7E00));
-    return widen_f16(hn::Or(hn::Or(sign, nan), hn::ShiftLeft<7>(magnitude)));
+    const hn::Rebind<std::int16_t, F32> d16;
+    const auto bytes = hn::LoadU(hn::Rebind<std::int8_t, F32>(), reinterpret_cast<const std::int8_t*>(p));
+    // Widened with its sign, which the shift leaves on top and once more below it.
+    const auto bits =
+        hn::And(hn::ShiftLeft<7>(hn::PromoteTo(d16, bytes)), hn::Set(d16, static_cast<std::int16_t>(0xBFFF)));
+    const auto most = hn::Set(d16, 0x7F << 7);
+    const auto nan = hn::IfThenElseZero(hn::Eq(hn::And(bits, most), most), hn::Set(d16, 0x7E00));
+    return widen_f16(hn::BitCast(U16Half(), hn::Or(bits, nan)));
   }
 };
 

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::int64_t kScaleBytes = 2;
 
-std::int64_t element_bytes(KvFormat format) { return kv_vector_bytes(format, 2) - kv_vector_bytes(format, 1); }
+std::int64_t element_bytes(KvFormat format) {
+  return kv_vector_bytes(format, 2) - kv_vector_bytes(format, 1);
+}
 
 bool has_scale(KvFormat format) { return format == KvFormat::int8; }
 

@@ -1,10 +1,10 @@
 // How a KV cache lies in memory on the CPU, and plain access to it. Whatever the order, the bytes are those
 // of the format (kv_vector_bytes a token and head); padding is the last panel's alone.
 //
-// Key panels: 16 tokens together, [width][16], so that a vector holds one element of 16 tokens and scores need
-// no sum across lanes. Value panels: [16][width], for every format but int8 the same as rows. int8 panels end
-// with their 16 tokens' f16 scales. Rows: [token][width], an int8 row followed by its scale; for what gathers
-// single tokens, or reads a token as key and value both.
+// Key panels: 16 tokens together, [width][16], so that a vector holds one element of 16 tokens and scores
+// need no sum across lanes. Value panels: [16][width], for every format but int8 the same as rows. int8
+// panels end with their 16 tokens' f16 scales. Rows: [token][width], an int8 row followed by its scale; for
+// what gathers single tokens, or reads a token as key and value both.
 #pragma once
 
 #include <cstdint>

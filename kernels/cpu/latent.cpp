@@ -81,7 +81,9 @@ void check_latent(const LatentAttention& op) {
 
 }  // namespace
 
-std::int64_t LatentAttention::read_entries() const { return chosen == nullptr ? entries : std::min(entries, top_k); }
+std::int64_t LatentAttention::read_entries() const {
+  return chosen == nullptr ? entries : std::min(entries, top_k);
+}
 
 void latent_decode(const LatentAttention& op, std::int64_t splits, std::int64_t first, std::int64_t last,
                    float* scratch, float* partials) {

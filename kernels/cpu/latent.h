@@ -1,9 +1,9 @@
 // Multi-head latent attention on the CPU, absorbed, over a cache of latents (DeepSeek-V2, section 2.1).
 //
 // q is [seqs, heads, rank + rope] and y [seqs, heads, rank], f32; the cache [seqs] heads of `entries` rows of
-// rank + rope elements (kv_cache.h). All heads read the same latent: a key is the whole of it, a value its first
-// `rank` elements, so that each is read once. A query that reads no latent gets 0. Every function that takes a
-// LatentAttention throws std::invalid_argument where a size is out of range.
+// rank + rope elements (kv_cache.h). All heads read the same latent: a key is the whole of it, a value its
+// first `rank` elements, so that each is read once. A query that reads no latent gets 0. Every function that
+// takes a LatentAttention throws std::invalid_argument where a size is out of range.
 #pragma once
 
 #include <cstdint>

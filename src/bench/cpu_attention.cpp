@@ -121,7 +121,8 @@ class AttentionOperands final : public Operands {
     launch(variant, turn);
     Comparison comparison;
     for (const std::int64_t row : sample_indices(shape_.query_rows(), 3)) {
-      for (const std::int64_t head : sample_indices(shape_.work.heads, 3)) compare(comparison, turn, row, head);
+      for (const std::int64_t head : sample_indices(shape_.work.heads, 3))
+        compare(comparison, turn, row, head);
     }
     return comparison.result();
   }

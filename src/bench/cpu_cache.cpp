@@ -66,7 +66,8 @@ void fill_random_cache(ThreadPool& pool, const CacheShape& shape, std::int64_t p
       const cpu::TokenRange range = cpu::part_of(0, shape.tokens, parts, task % parts);
       const std::int64_t units = (range.last - range.first + unit - 1) / unit;
       std::byte* start = data + task / parts * shape.head_bytes() + range.first / unit * unit_bytes;
-      fill_bits(start, units * unit_bytes, shape.layout.format, seed + static_cast<std::uint64_t>(task) * 7919);
+      fill_bits(start, units * unit_bytes, shape.layout.format,
+                seed + static_cast<std::uint64_t>(task) * 7919);
       if (shape.layout.format != KvFormat::int8) continue;
       for (std::int64_t u = 1; u <= units; ++u) fix_scales(start + u * unit_bytes - 2 * unit, unit);
     }
@@ -81,8 +82,8 @@ std::vector<std::byte> random_cache_row(KvFormat format, std::int64_t width, std
 }
 
 // Selection sampling: Knuth, The Art of Computer Programming, volume 2, 3.4.2, algorithm S.
-std::vector<std::int32_t> draw_tokens(std::int64_t seqs, std::int64_t first, std::int64_t count, std::int64_t k,
-                                      std::uint64_t seed) {
+std::vector<std::int32_t> draw_tokens(std::int64_t seqs, std::int64_t first, std::int64_t count,
+                                      std::int64_t k, std::uint64_t seed) {
   std::vector<std::int32_t> chosen;
   chosen.reserve(static_cast<std::size_t>(seqs * std::min(k, count)));
   for (std::int64_t seq = 0; seq < seqs; ++seq) {
@@ -115,7 +116,8 @@ void ReferenceAttention::compare(Comparison& comparison, std::span<const std::in
     double dot = 0;
     double magnitudes = 0;
     for (std::int64_t i = 0; i < keys.width; ++i) {
-      const double product = static_cast<double>(q[i]) * static_cast<double>(vector[static_cast<std::size_t>(i)]);
+      const double product =
+          static_cast<double>(q[i]) * static_cast<double>(vector[static_cast<std::size_t>(i)]);
       dot += product;
       magnitudes += std::abs(product);
     }

@@ -1,5 +1,5 @@
-// Caches of keys, values and latents for the CPU's attention kernels: random contents, and attention over them
-// in float64.
+// Caches of keys, values and latents for the CPU's attention kernels: random contents, and attention over
+// them in float64.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct CacheShape {
   std::int64_t bytes() const;  // throws std::overflow_error
 };
 
-// Fills a cache with random values of magnitude 1/8 to 2 (int8: any element, scales of 2^-9 to 2^-7). `parts`: into
-// how many the kernel cuts a head; each worker fills what it will read.
+// Fills a cache with random values of magnitude 1/8 to 2 (int8: any element, scales of 2^-9 to 2^-7).
+// `parts`: into how many the kernel cuts a head; each worker fills what it will read.
 void fill_random_cache(ThreadPool& pool, const CacheShape& shape, std::int64_t parts, std::byte* data,
                        std::uint64_t seed);
 
@@ -30,8 +30,8 @@ void fill_random_cache(ThreadPool& pool, const CacheShape& shape, std::int64_t p
 std::vector<std::byte> random_cache_row(KvFormat format, std::int64_t width, std::uint64_t seed);
 
 // For each of `seqs` sequences min(k, count) different numbers from [first, first + count), ascending.
-std::vector<std::int32_t> draw_tokens(std::int64_t seqs, std::int64_t first, std::int64_t count, std::int64_t k,
-                                      std::uint64_t seed);
+std::vector<std::int32_t> draw_tokens(std::int64_t seqs, std::int64_t first, std::int64_t count,
+                                      std::int64_t k, std::uint64_t seed);
 
 // Softmax attention of one query over a head.
 struct ReferenceAttention {

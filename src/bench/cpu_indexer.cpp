@@ -1,5 +1,5 @@
-// The indexer of sparse attention on the CPU: the step's new key written into the cache, the scores of all keys,
-// and the choice of the best.
+// The indexer of sparse attention on the CPU: the step's new key written into the cache, the scores of all
+// keys, and the choice of the best.
 #include <algorithm>
 
 #include "bench/cpu_cache.h"
@@ -175,9 +175,8 @@ Footprint indexer_footprint(const IndexerWork& work, const Workload& workload, i
   constexpr std::int64_t kWord = 4;
   constexpr std::int64_t kWordsAKey = 3;  // a score, and two to choose by
   const IndexerShape shape(work, workload, workers);
-  const std::int64_t per_seq =
-      checked_add(checked_mul(shape.state.heads, shape.state.width + 1),
-                  checked_add(checked_mul(kWordsAKey, shape.held), shape.chosen));
+  const std::int64_t per_seq = checked_add(checked_mul(shape.state.heads, shape.state.width + 1),
+                                           checked_add(checked_mul(kWordsAKey, shape.held), shape.chosen));
   const std::int64_t words = checked_add(checked_mul(shape.seqs, per_seq),
                                          checked_mul(cpu::indexer_scratch_floats(shape.op()), workers));
   Footprint footprint;
@@ -186,8 +185,8 @@ Footprint indexer_footprint(const IndexerWork& work, const Workload& workload, i
   return footprint;
 }
 
-std::unique_ptr<Operands> place_indexer(const IndexerWork& work, const Workload& workload, CpuContext& context,
-                                        std::int64_t copies, std::uint64_t seed) {
+std::unique_ptr<Operands> place_indexer(const IndexerWork& work, const Workload& workload,
+                                        CpuContext& context, std::int64_t copies, std::uint64_t seed) {
   return std::make_unique<IndexerOperands>(work, workload, context, copies, seed);
 }
 

@@ -1,4 +1,7 @@
-// Latent attention on the CPU, absorbed: the step's new latent written into the cache, then attention over it.
+// The decode of latent attention on the CPU, absorbed: the step's new latent written into the cache, then
+// attention over it.
+#include "bench/cpu_latent.h"
+
 #include <algorithm>
 
 #include "bench/cpu_cache.h"
@@ -145,13 +148,14 @@ class LatentOperands final : public Operands {
 
 }  // namespace
 
-// Prefill expands the latents to every head's keys and values: not measured.
-std::vector<Variant> latent_variants(const LatentWork&, const Workload& workload) {
-  if (workload.phase != Phase::decode) return {};
-  return {{"flash", 0}};
+std::vector<Variant> latent_variants(const LatentWork& work, const Workload& workload) {
+  if (workload.phase == Phase::decode) return {{"flash", 0}};
+  if (!has_latent_prefill(work.state, workload)) return {};
+  return {{"blas", 0}};
 }
 
 Footprint latent_footprint(const LatentWork& work, const Workload& workload, int workers) {
+  if (workload.phase == Phase::prefill) return latent_prefill_footprint(work, workload, workers);
   constexpr std::int64_t kFloat = 4;
   const LatentShape shape(work, workload, workers);
   const std::int64_t width = shape.latents.layout.width;
@@ -169,6 +173,7 @@ Footprint latent_footprint(const LatentWork& work, const Workload& workload, int
 
 std::unique_ptr<Operands> place_latent(const LatentWork& work, const Workload& workload, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed) {
+  if (workload.phase == Phase::prefill) return place_latent_prefill(work, workload, context, copies, seed);
   return std::make_unique<LatentOperands>(work, workload, context, copies, seed);
 }
 

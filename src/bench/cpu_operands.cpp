@@ -24,9 +24,7 @@ struct VariantsOf {
   std::vector<Variant> operator()(const ExpertWork& w) const {
     return linear_variants(w.each, average_expert_rows(w, workload.rows()));
   }
-  std::vector<Variant> operator()(const AttentionWork& w) const {
-    return attention_variants(w, workload);
-  }
+  std::vector<Variant> operator()(const AttentionWork& w) const { return attention_variants(w, workload); }
   std::vector<Variant> operator()(const LatentWork& w) const { return latent_variants(w, workload); }
   std::vector<Variant> operator()(const IndexerWork& w) const { return indexer_variants(w, workload); }
   // No kernel for these yet.
@@ -54,9 +52,7 @@ struct FootprintOf {
     return footprint;
   }
 
-  Footprint operator()(const AttentionWork& w) const {
-    return attention_footprint(w, workload, workers);
-  }
+  Footprint operator()(const AttentionWork& w) const { return attention_footprint(w, workload, workers); }
   Footprint operator()(const LatentWork& w) const { return latent_footprint(w, workload, workers); }
   Footprint operator()(const IndexerWork& w) const { return indexer_footprint(w, workload, workers); }
 

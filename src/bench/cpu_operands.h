@@ -34,8 +34,8 @@ std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workl
                                           CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_latent(const LatentWork& work, const Workload& workload, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed);
-std::unique_ptr<Operands> place_indexer(const IndexerWork& work, const Workload& workload, CpuContext& context,
-                                        std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_indexer(const IndexerWork& work, const Workload& workload,
+                                        CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens,
                                             CpuContext& context, std::uint64_t seed);
 std::unique_ptr<Operands> place_embedding(const EmbeddingWork& work, std::int64_t tokens, CpuContext& context,

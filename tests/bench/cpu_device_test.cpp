@@ -66,8 +66,8 @@ TEST_F(CpuDeviceTest, AttentionInDecodeAndPrefill) {
            {AttentionWork{6, 2, 40, 24, 0, kv}, AttentionWork{6, 2, 40, 24, 5, kv},
             AttentionWork{6, 2, 40, 24, 0, kv, 16}, AttentionWork{6, 2, 40, 24, 0, kv, 37},
             AttentionWork{.heads = 4, .kv_heads = 1, .d_k = 64, .d_v = 64, .kv = kv, .shared = true}}) {
-        SCOPED_TRACE(testing::Message() << kv_format_name(kv) << " window " << work.window << " chunk "
-                                        << work.chunk);
+        SCOPED_TRACE(testing::Message()
+                     << kv_format_name(kv) << " window " << work.window << " chunk " << work.chunk);
         expect_right(OpTask{work, {.phase = phase, .batch = 2, .context = 37}});
       }
     }
@@ -88,7 +88,7 @@ TEST_F(CpuDeviceTest, LongContextsAreCutAndMerged) {
   }
 }
 
-TEST_F(CpuDeviceTest, LatentAttentionAndTheIndexerInDecode) {
+TEST_F(CpuDeviceTest, LatentAttentionAndTheIndexer) {
   for (const KvFormat kv : kCaches) {
     for (const LatentState& state :
          {LatentState{.heads = 8, .rank = 64, .rope = 16, .d_nope = 32, .d_v = 32},
@@ -103,6 +103,13 @@ TEST_F(CpuDeviceTest, LatentAttentionAndTheIndexerInDecode) {
   }
   const Workload prompt{.phase = Phase::prefill, .context = 50};
   EXPECT_TRUE(device_->variants(OpTask{LatentWork{{.heads = 8, .rank = 64}}, prompt}).empty());
+  LatentState state{.heads = 3, .rank = 32, .rope = 8, .d_nope = 16, .d_v = 24};
+  expect_right(
+      OpTask{LatentWork{state, KvFormat::int8}, {.phase = Phase::prefill, .batch = 2, .context = 70}});
+  state.window = 20;
+  expect_right(OpTask{LatentWork{state, KvFormat::bf16}, prompt});
+  state.top_k = 20;
+  EXPECT_TRUE(device_->variants(OpTask{LatentWork{state, KvFormat::bf16}, prompt}).empty());
   EXPECT_TRUE(device_->variants(OpTask{IndexerWork{{.heads = 8, .width = 64}}, prompt}).empty());
 }
 

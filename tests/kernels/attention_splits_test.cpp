@@ -44,7 +44,8 @@ TEST(AttentionSplits, TheBusiestThreadHasLittleMoreThanItsShare) {
 }
 
 TEST(AttentionSplits, PartsCoverTheTokensOnceAtPanelBounds) {
-  for (const auto& [first, last] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {0, 1000}, {37, 1000}, {5, 5}}) {
+  for (const auto& [first, last] :
+       {std::pair<std::int64_t, std::int64_t>{0, 1}, {0, 1000}, {37, 1000}, {5, 5}}) {
     for (const std::int64_t splits : {1, 2, 3, 7, 100}) {
       std::int64_t at = first;
       for (std::int64_t part = 0; part < splits; ++part) {

@@ -40,8 +40,8 @@ inline std::vector<std::uint8_t> random_rows(KvFormat format, std::int64_t token
   return rows;
 }
 
-// `heads` heads of `tokens` tokens in a layout: exactly its bytes, padding of 0xFF (NaN where there is one), and
-// the values that they stand for.
+// `heads` heads of `tokens` tokens in a layout: exactly its bytes, padding of 0xFF (NaN where there is one),
+// and the values that they stand for.
 struct TestCache {
   TestCache(const KvLayout& own, std::int64_t all_heads, std::int64_t all_tokens, unsigned seed)
       : layout(own), heads(all_heads), tokens(all_tokens) {

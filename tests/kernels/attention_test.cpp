@@ -92,10 +92,9 @@ struct Inputs {
   void check_row(std::int64_t seq, std::int64_t row, const std::vector<std::int32_t>& tokens,
                  std::int64_t head) const {
     const std::int64_t at = (seq * rows + row) * shape.heads + head;
-    const std::vector<double> want =
-        attention_in_f64(q.data() + at * shape.d_k, k, v,
-                         seq * shape.kv_heads + head / (shape.heads / shape.kv_heads), shape.d_v,
-                         1 / std::sqrt(static_cast<double>(shape.d_k)), tokens);
+    const std::vector<double> want = attention_in_f64(
+        q.data() + at * shape.d_k, k, v, seq * shape.kv_heads + head / (shape.heads / shape.kv_heads),
+        shape.d_v, 1 / std::sqrt(static_cast<double>(shape.d_k)), tokens);
     for (std::int64_t i = 0; i < shape.d_v; ++i) {
       // |V| <= 2 and the weights sum to 1. A score is at most 4 sqrt(d_k), and an error e in it changes a
       // weight by the factor 1 + e.
@@ -149,8 +148,8 @@ TEST_P(AttentionOnEverySet, DecodeHoldsToFloat64) {
 
 TEST_P(AttentionOnEverySet, DecodeOverChunksAndChosenTokens) {
   const Shape shapes[] = {
-      {1, 100, 0, 4, 2, 32, 32, 64},    {1, 128, 0, 4, 2, 32, 32, 64},     {2, 37, 0, 4, 1, 24, 20, 100},
-      {1, 90, 0, 2, 2, 16, 16, 30},     {2, 200, 0, 4, 2, 33, 40, 0, 70},  {1, 65, 0, 5, 1, 128, 64, 0, 1},
+      {1, 100, 0, 4, 2, 32, 32, 64},    {1, 128, 0, 4, 2, 32, 32, 64},    {2, 37, 0, 4, 1, 24, 20, 100},
+      {1, 90, 0, 2, 2, 16, 16, 30},     {2, 200, 0, 4, 2, 33, 40, 0, 70}, {1, 65, 0, 5, 1, 128, 64, 0, 1},
       {1, 300, 0, 8, 2, 64, 7, 0, 130}, {1, 40, 0, 2, 1, 48, 48, 0, 40},
   };
   for (const KvFormat format : kEveryKvFormat) {
@@ -165,7 +164,7 @@ TEST_P(AttentionOnEverySet, DecodeOverChunksAndChosenTokens) {
 // The parts of any number of threads give the result of the whole, and the same bits every time.
 TEST_P(AttentionOnEverySet, PartsMergeToTheWhole) {
   const Shape shapes[] = {
-      {1, 700, 0, 4, 1, 64, 64}, {2, 301, 250, 6, 2, 40, 24}, {1, 17, 0, 2, 1, 8, 8},
+      {1, 700, 0, 4, 1, 64, 64},         {2, 301, 250, 6, 2, 40, 24},  {1, 17, 0, 2, 1, 8, 8},
       {1, 500, 0, 4, 2, 32, 16, 0, 333}, {1, 96, 0, 2, 1, 16, 16, 32},
   };
   for (const KvFormat format : {KvFormat::f16, KvFormat::int8}) {
@@ -184,9 +183,9 @@ TEST_P(AttentionOnEverySet, PartsMergeToTheWhole) {
 
 TEST_P(AttentionOnEverySet, PrefillHoldsToFloat64) {
   const Shape shapes[] = {
-      {1, 1, 0, 1, 1, 64, 64},   {2, 5, 0, 3, 1, 5, 7},       {1, 64, 0, 2, 1, 32, 32},
-      {1, 65, 0, 2, 2, 33, 17},  {1, 200, 0, 8, 1, 16, 24},   {1, 200, 1, 3, 3, 16, 16},
-      {1, 201, 40, 4, 2, 24, 8}, {2, 150, 100, 2, 1, 20, 20}, {1, 80, 500, 1, 1, 48, 1},
+      {1, 1, 0, 1, 1, 64, 64},       {2, 5, 0, 3, 1, 5, 7},       {1, 64, 0, 2, 1, 32, 32},
+      {1, 65, 0, 2, 2, 33, 17},      {1, 200, 0, 8, 1, 16, 24},   {1, 200, 1, 3, 3, 16, 16},
+      {1, 201, 40, 4, 2, 24, 8},     {2, 150, 100, 2, 1, 20, 20}, {1, 80, 500, 1, 1, 48, 1},
       {1, 150, 0, 2, 1, 16, 16, 70},
   };
   for (const KvFormat format : kEveryKvFormat) {

@@ -50,7 +50,8 @@ struct IndexerInputs {
       }
       // Heads times width products of at most 2, whose roundings of 2^-24 walk randomly.
       const double terms = static_cast<double>(op.heads * op.width);
-      ASSERT_NEAR(static_cast<double>(scores[static_cast<std::size_t>(i)]), sum, 1e-6 * std::sqrt(terms) + 1e-6)
+      ASSERT_NEAR(static_cast<double>(scores[static_cast<std::size_t>(i)]), sum,
+                  1e-6 * std::sqrt(terms) + 1e-6)
           << kv_format_name(op.kv) << " key " << i;
     }
   }

@@ -11,8 +11,8 @@ namespace memwall::cpu {
 namespace {
 
 struct LatentInputs {
-  LatentInputs(KvFormat format, std::int64_t seqs, std::int64_t entries, std::int64_t heads, std::int64_t rank,
-               std::int64_t rope, std::int64_t top_k)
+  LatentInputs(KvFormat format, std::int64_t seqs, std::int64_t entries, std::int64_t heads,
+               std::int64_t rank, std::int64_t rope, std::int64_t top_k)
       : cache({format, KvOrder::rows, rank + rope}, seqs, entries, 1),
         q(random_floats(seqs * heads * (rank + rope), 3, -2.0F, 2.0F)),
         q_exact(q, 1),
@@ -79,7 +79,7 @@ MEMWALL_ON_EVERY_SET(LatentOnEverySet);
 TEST_P(LatentOnEverySet, DecodeHoldsToFloat64) {
   struct {
     std::int64_t seqs, entries, heads, rank, rope, top_k;
-  } const shapes[] = {{1, 1, 1, 1, 0, 0},    {1, 70, 16, 64, 16, 0}, {2, 33, 5, 7, 3, 0},
+  } const shapes[] = {{1, 1, 1, 1, 0, 0},     {1, 70, 16, 64, 16, 0}, {2, 33, 5, 7, 3, 0},
                       {1, 130, 3, 200, 5, 0}, {1, 100, 8, 32, 8, 37}, {2, 65, 4, 30, 2, 64}};
   for (const KvFormat format : kEveryKvFormat) {
     for (const auto& s : shapes) {
