@@ -27,14 +27,20 @@ constexpr std::size_t kTileHeads = 4;
 constexpr std::size_t kLine = 64;
 
 // To the second-level cache; past the end of an allocation it does nothing.
+//
+// Shares of the read bandwidth on Zen 4 (two threads, f16, 32 query heads over 8 KV heads, d 128, context
+// 8192; one interleaved run each, medians; AVX-512, AVX2): without 57 and 42 %, to the first level 68 and 78
+// %, to the second 89 and 87 %. Keys 4, 8 and 16 KiB ahead: 89.7, 88.6 and 89.6 %; with AVX2 83, 86 and 87 %;
+// with as many KV heads as query heads 83.0, 82.9 and 83.3 %. Blocks of 32, 64 and 128 tokens: 89.0, 89.6
+// and 88.9 %.
 HWY_INLINE void prefetch_line(const std::uint8_t* p) {
 #if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
   __builtin_prefetch(p, 0, 2);
 #endif
 }
 
-// Bytes of keys between what is computed with and what is asked for, at least; see attention_decode.cpp.
-constexpr std::size_t kKeysAhead = 8192;
+// Bytes of keys between what is computed with and what is asked for, at least; of values it is a block.
+constexpr std::size_t kKeysAhead = 16384;
 
 // `group` query heads that read the same keys and values, and what they have come to so far.
 struct QueryGroup {
