@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/attention_shape.h"
@@ -12,164 +11,96 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
 #include "hwy/highway.h"
-#include "kernels/cpu/dot-inl.h"
-#include "kernels/cpu/softmax-inl.h"
+#include "kernels/cpu/attention_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
 
-constexpr std::size_t kTokens = kDecodeTokens;
-
-// One KV head and the `group` query heads that read it. The scratch, in floats: an accumulator of d_v
-// (rounded up to kPad) a query head, kTokens scores a query head, then the running maximum and sum of each.
-struct Head {
-  std::size_t group;
-  std::size_t d_k;
-  std::size_t d_v;
-  std::size_t padded;  // d_v, rounded up
-  const float* q;
-  float* accumulators;
-  float* scores;
-  float* maxima;
-  float* sums;
-};
-
-// V is only prefetched: its block is read once these scores have been through softmax.
-template <class Rows>
-void score_block(const Head& head, const std::uint8_t* k, const std::uint8_t* v, std::size_t tokens) {
-  const std::size_t stride = head.d_k * Rows::kBytes;
-  const float scale = 1.0F / std::sqrt(static_cast<float>(head.d_k));
-  float dots[kTileRows * kTileColumns];
-  for (std::size_t t = 0; t < tokens;) {
-    const std::size_t rows = tokens - t >= kTileRows ? kTileRows : 1;
-    const std::uint8_t* next = v + t * head.d_v * Rows::kBytes;
-    for (std::size_t first = 0; first < head.group; first += kTileColumns) {
-      const std::size_t columns = std::min(head.group - first, kTileColumns);
-      const float* q = head.q + first * head.d_k;
-      if (rows == kTileRows) {
-        dot_columns<Rows, kTileRows>(k + t * stride, stride, next, q, head.d_k, columns, head.d_k, dots);
-      } else {
-        dot_columns<Rows, 1>(k + t * stride, stride, next, q, head.d_k, columns, head.d_k, dots);
-      }
-      for (std::size_t c = 0; c < columns; ++c) {
-        float* scores = head.scores + (first + c) * kTokens + t;
-        for (std::size_t r = 0; r < rows; ++r) scores[r] = dots[c * rows + r] * scale;
-      }
+// Attention of the group over tokens [first, last) of one KV head in panels.
+template <class Kv>
+void attend_panels(const QueryGroup& g, const std::uint8_t* k, const std::uint8_t* v, std::size_t first,
+                   std::size_t last) {
+  constexpr std::size_t kScales = Kv::kScaled ? 2 * kPanel : 0;  // bytes a panel
+  const std::size_t k_bytes = kPanel * g.depth * Kv::kBytes + kScales;
+  const std::size_t v_row = g.width * Kv::kBytes;
+  const std::size_t v_bytes = kPanel * v_row + kScales;
+  alignas(64) float scales[kTokens];
+  const auto apply_scales = [&](const std::uint8_t* block, std::size_t bytes, std::size_t panels) HWY_ATTR {
+    for (std::size_t p = 0; p < panels; ++p) {
+      widen_scales(block + (p + 1) * bytes - kScales, kPanel, scales + p * kPanel);
     }
-    t += rows;
+    scale_scores(g, scales, panels * kPanel);
+  };
+  for (std::size_t t = first / kPanel * kPanel; t < last; t += kTokens) {
+    const std::size_t skipped = first > t ? first - t : 0;
+    const std::size_t tokens = std::min(last - t, kTokens);
+    const std::size_t panels = (tokens + kPanel - 1) / kPanel;
+    const std::uint8_t* keys = k + t / kPanel * k_bytes;
+    const std::uint8_t* values = v + t / kPanel * v_bytes;
+    score_block<Kv>(g, {keys, k_bytes}, panels);
+    if constexpr (Kv::kScaled) apply_scales(keys, k_bytes, panels);
+    softmax_block(g, skipped, tokens);
+    if constexpr (Kv::kScaled) apply_scales(values, v_bytes, panels);
+    weigh_block<Kv>(g, {values, v_row, v_bytes, skipped, tokens}, kTokens / kPanel * v_bytes);
   }
 }
 
-// Online softmax (Milakov and Gimelshein, arXiv:1805.02867): the scores become exp(score - maximum), and
-// what was summed under a lower maximum is scaled down.
-HWY_INLINE void softmax_block(const Head& head, std::size_t tokens) {
-  const F32 d;
-  const std::size_t padded = (tokens + kPad - 1) / kPad * kPad;
-  for (std::size_t h = 0; h < head.group; ++h) {
-    float* scores = head.scores + h * kTokens;
-    std::fill(scores + tokens, scores + padded, kMinusInfinity);
-    const float before = head.maxima[h];
-    const float largest = std::max(before, max_of(scores, padded));
-    // All scores so far may be -inf, and -inf - -inf is NaN; any finite shift gives their exp, 0.
-    const float shift = largest == kMinusInfinity ? 0.0F : largest;
-    const float sum = exp_and_sum(scores, padded, shift);
-    if (largest > before) {
-      const float factor = std::exp(before - shift);
-      head.sums[h] *= factor;
-      float* accumulators = head.accumulators + h * head.padded;
-      for (std::size_t i = 0; i < head.padded; i += kLanes) {
-        hn::StoreU(hn::Mul(hn::Set(d, factor), hn::LoadU(d, accumulators + i)), d, accumulators + i);
-      }
-      head.maxima[h] = largest;
-    }
-    head.sums[h] += sum;
-  }
-}
+template <class Kv>
+void decode(const Attention& op, std::int64_t splits, std::int64_t first, std::int64_t last, float* scratch,
+            float* partials) {
+  const Partials partial{op.heads / op.kv_heads, op.d_v};
+  QueryGroup g;
+  g.group = static_cast<std::size_t>(partial.group);
+  g.depth = static_cast<std::size_t>(op.d_k);
+  g.width = static_cast<std::size_t>(op.d_v);
+  g.padded = static_cast<std::size_t>(partial.padded());
+  g.q = scratch;
+  g.scores = g.q + round_up(op.d_k * partial.group, kPad);
+  float* own = g.scores + g.group * kTokens;
+  RowScratch room;
+  room.stride = static_cast<std::size_t>(round_up(op.d_k, kPad));
+  room.values_stride = g.padded;
+  room.rows = own + partial.floats();
+  room.panels = room.rows + kTokens * room.stride;
+  room.values = room.panels + kTokens * room.stride;
 
-// accumulators += weights * V for kCount tokens: one load and one store of an accumulator for kCount of them.
-template <class Rows, std::size_t kCount>
-HWY_INLINE void weigh_tokens(const Head& head, const std::uint8_t* v, const float* weights) {
-  const F32 d;
-  const std::size_t stride = head.d_v * Rows::kBytes;
-  for (std::size_t i = 0; i < head.d_v; i += kLanes) {
-    VF values[kCount];
-    const std::size_t rest = std::min(head.d_v - i, kLanes);
-    for (std::size_t t = 0; t < kCount; ++t) {
-      const std::uint8_t* source = v + t * stride + i * Rows::kBytes;
-      if (rest == kLanes) {
-        values[t] = Rows::load(source);
-      } else {
-        alignas(64) std::uint8_t last[kLanes * Rows::kBytes] = {};
-        std::memcpy(last, source, rest * Rows::kBytes);
-        values[t] = Rows::load(last);
-      }
-    }
-    for (std::size_t h = 0; h < head.group; ++h) {
-      float* accumulators = head.accumulators + h * head.padded + i;
-      VF sum = hn::LoadU(d, accumulators);
-      for (std::size_t t = 0; t < kCount; ++t) {
-        sum = hn::MulAdd(hn::Set(d, weights[h * kTokens + t]), values[t], sum);
-      }
-      hn::StoreU(sum, d, accumulators);
-    }
-  }
-}
-
-template <class Rows>
-void decode(const Attention& op, std::int64_t first, std::int64_t last, float* scratch) {
-  Head head{};
-  head.group = static_cast<std::size_t>(op.heads / op.kv_heads);
-  head.d_k = static_cast<std::size_t>(op.d_k);
-  head.d_v = static_cast<std::size_t>(op.d_v);
-  head.padded = (head.d_v + kPad - 1) / kPad * kPad;
-  head.accumulators = scratch;
-  head.scores = head.accumulators + head.group * head.padded;
-  head.maxima = head.scores + head.group * kTokens;
-  head.sums = head.maxima + head.group;
-  const std::size_t context = static_cast<std::size_t>(op.context);
-  const std::size_t k_bytes = head.d_k * Rows::kBytes;
-  const std::size_t v_bytes = head.d_v * Rows::kBytes;
-
+  const float scale = Kv::kFactor / std::sqrt(static_cast<float>(op.d_k));
+  const KvLayout k_layout{op.kv, op.chosen != nullptr ? KvOrder::rows : KvOrder::key_panels, op.d_k};
+  const KvLayout v_layout{op.kv, op.chosen != nullptr ? KvOrder::rows : KvOrder::value_panels, op.d_v};
+  const std::int64_t end = op.chosen != nullptr ? op.decode_tokens() : op.context;
   for (std::int64_t task = first; task < last; ++task) {
-    // Tasks go by sequence, then KV head; so do the caches, and (group heads a task) q and y.
-    const std::size_t index = static_cast<std::size_t>(task);
-    const std::uint8_t* k = static_cast<const std::uint8_t*>(op.k) + index * context * k_bytes;
-    const std::uint8_t* v = static_cast<const std::uint8_t*>(op.v) + index * context * v_bytes;
-    head.q = op.q + index * head.group * head.d_k;
-    std::fill_n(head.accumulators, head.group * head.padded, 0.0F);
-    std::fill_n(head.maxima, head.group, kMinusInfinity);
-    std::fill_n(head.sums, head.group, 0.0F);
-
-    for (std::size_t t = context - static_cast<std::size_t>(attention_reach(op)); t < context; t += kTokens) {
-      const std::size_t tokens = std::min(context - t, kTokens);
-      score_block<Rows>(head, k + t * k_bytes, v + t * v_bytes, tokens);
-      softmax_block(head, tokens);
-      std::size_t i = 0;
-      for (; i + 4 <= tokens; i += 4) {
-        prefetch(k + (t + kTokens + i) * k_bytes, 4 * k_bytes);
-        weigh_tokens<Rows, 4>(head, v + (t + i) * v_bytes, head.scores + i);
-      }
-      for (; i < tokens; ++i) weigh_tokens<Rows, 1>(head, v + (t + i) * v_bytes, head.scores + i);
-    }
-
-    float* y = op.y + index * head.group * head.d_v;
-    for (std::size_t h = 0; h < head.group; ++h) {
-      for (std::size_t i = 0; i < head.d_v; ++i) {
-        y[h * head.d_v + i] = head.accumulators[h * head.padded + i] / head.sums[h];
+    const std::int64_t head = task / splits;
+    const std::uint8_t* k = static_cast<const std::uint8_t*>(op.k) + head * k_layout.bytes(op.context);
+    const std::uint8_t* v = static_cast<const std::uint8_t*>(op.v) + head * v_layout.bytes(op.context);
+    float* state = splits > 1 ? partials + task * partial.floats() : own;
+    g.accumulators = partial.accumulators(state);
+    g.maxima = partial.maxima(state);
+    g.sums = partial.sums(state);
+    const TokenRange range = part_of(end - op.decode_tokens(), end, splits, task % splits);
+    const std::size_t from = static_cast<std::size_t>(range.first);
+    const std::size_t to = static_cast<std::size_t>(range.last);
+    const float* q = op.q + head * partial.group * op.d_k;
+    if (op.chosen != nullptr) {
+      const std::int32_t* chosen = op.chosen + head / op.kv_heads * op.top_k;
+      const TokenRows keys{k, static_cast<std::size_t>(kv_vector_bytes(op.kv, op.d_k)), g.depth, chosen};
+      const TokenRows values{v, static_cast<std::size_t>(kv_vector_bytes(op.kv, op.d_v)), g.width, chosen};
+      begin_group(g, q, scale / Kv::kFactor);
+      attend_rows<Kv>(g, keys, &values, from, to, room);
+    } else {
+      begin_group(g, q, scale);
+      attend_panels<Kv>(g, k, v, from, to);
+      if constexpr (Kv::kFactor != 1.0F) {
+        for (std::size_t i = 0; i < g.group * g.padded; ++i) g.accumulators[i] *= Kv::kFactor;
       }
     }
+    if (splits == 1) partial.merge(state, 1, 0, partial.group, op.y + head * partial.group * op.d_v);
   }
 }
 
-void attention_decode(const Attention& op, std::int64_t first, std::int64_t last, float* scratch) {
-  switch (op.kv) {
-    case KvFormat::f16:
-      return decode<RowsF16>(op, first, last, scratch);
-    case KvFormat::bf16:
-      return decode<RowsBf16>(op, first, last, scratch);
-    default:
-      return decode<RowsF32>(op, first, last, scratch);
-  }
+void attention_decode(const Attention& op, std::int64_t splits, std::int64_t first, std::int64_t last,
+                      float* scratch, float* partials) {
+  with_kv_type(op.kv,
+               [&](auto kv) HWY_ATTR { decode<decltype(kv)>(op, splits, first, last, scratch, partials); });
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -181,19 +112,18 @@ namespace memwall::cpu {
 
 HWY_EXPORT(attention_decode);
 
-bool has_attention(KvFormat format) {
-  return format == KvFormat::f32 || format == KvFormat::f16 || format == KvFormat::bf16;
-}
-
-void attention_decode(const Attention& op, std::int64_t first, std::int64_t last, float* scratch) {
+void attention_decode(const Attention& op, std::int64_t splits, std::int64_t first, std::int64_t last,
+                      float* scratch, float* partials) {
   check_attention(op);
-  HWY_DYNAMIC_DISPATCH(attention_decode)(op, first, last, scratch);
+  HWY_DYNAMIC_DISPATCH(attention_decode)(op, splits, first, last, scratch, partials);
 }
 
 std::int64_t attention_scratch_floats(const Attention& op) {
   check_attention(op);
-  const std::int64_t maximum_and_sum = 2;
-  return op.heads / op.kv_heads * (round_up(op.d_v, kPad) + kDecodeTokens + maximum_and_sum);
+  const Partials partial{op.heads / op.kv_heads, op.d_v};
+  const std::int64_t rows =
+      op.top_k > 0 ? kDecodeTokens * (2 * round_up(op.d_k, kPad) + partial.padded()) : 0;
+  return round_up(partial.group * op.d_k, kPad) + partial.group * kDecodeTokens + partial.floats() + rows;
 }
 
 }  // namespace memwall::cpu

@@ -7,13 +7,13 @@
 #include "kernels/cpu/attention_shape.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/highway_targets.h"
-#include "kernels/cpu/widen.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_prefill.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
 #include "hwy/highway.h"
+#include "kernels/cpu/kv-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,6 +30,15 @@ float soften(float* scores, std::size_t n, float scale) {
   return exp_and_sum(scores, n, largest);
 }
 
+// `count` rows of a cache to f32, `width` floats apart; up to kPad floats after the last are written too.
+void widen_rows(KvFormat format, const std::uint8_t* rows, std::size_t count, std::size_t width, float* out) {
+  with_kv_type(format, [&](auto kv) HWY_ATTR {
+    using Kv = decltype(kv);
+    const std::size_t bytes = width * Kv::kBytes + (Kv::kScaled ? 2 : 0);
+    for (std::size_t r = 0; r < count; ++r) widen_kv_row<Kv>(rows + r * bytes, width, out + r * width);
+  });
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace memwall::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -38,6 +47,7 @@ HWY_AFTER_NAMESPACE();
 namespace memwall::cpu {
 
 HWY_EXPORT(soften);
+HWY_EXPORT(widen_rows);
 
 namespace {
 
@@ -45,38 +55,31 @@ namespace {
 // block, so a block much smaller than the context wastes little and is still enough for the BLAS.
 constexpr std::int64_t kRows = 64;
 
-// Tokens that some row of a block sees, rounded up.
+// Tokens that some row of a block sees at most, rounded up.
 std::int64_t widest_block(const Attention& op) {
-  return round_up(std::min(op.context, attention_reach(op) + kRows - 1), kPad);
+  const std::int64_t reach = op.chunk > 0 ? op.chunk : op.window > 0 ? op.window : op.context;
+  return round_up(std::min(op.context, reach + kRows - 1), kPad);
 }
 
-Format plain_format(KvFormat kv) {
-  switch (kv) {
-    case KvFormat::f16:
-      return Format{FormatKind::f16, 0, false};
-    case KvFormat::bf16:
-      return Format{FormatKind::bf16, 0, false};
-    default:
-      return Format{FormatKind::f32, 0, false};
-  }
+// A head's [context, width] cache as f32 takes that room; f32 itself takes none.
+std::int64_t widened_floats(const Attention& op, std::int64_t width) {
+  return op.kv == KvFormat::f32 ? 0 : op.context * width + kPad;
 }
 
-// A head's [context, width] cache as f32: itself, or widened into `room`.
 const float* widened(const Attention& op, const void* cache, std::int64_t kv_head, std::int64_t width,
                      float* room) {
-  const std::int64_t count = op.context * width;
-  const std::uint8_t* head =
-      static_cast<const std::uint8_t*>(cache) + kv_head * kv_vector_bytes(op.kv, count);
-  if (op.kv == KvFormat::f32) return static_cast<const float*>(cache) + kv_head * count;
-  widen_row(plain_format(op.kv), head, count, room);
+  const KvLayout layout{op.kv, KvOrder::rows, width};
+  if (op.kv == KvFormat::f32) return static_cast<const float*>(cache) + kv_head * op.context * width;
+  HWY_DYNAMIC_DISPATCH(widen_rows)
+  (op.kv, static_cast<const std::uint8_t*>(cache) + kv_head * layout.bytes(op.context),
+   static_cast<std::size_t>(op.context), static_cast<std::size_t>(width), room);
   return room;
 }
 
 // Query rows [first, last) of one head; row strides of q and y are those of all heads together.
 void attend(const Attention& op, std::int64_t first, std::int64_t last, const float* q, const float* k,
             const float* v, float* y, float* scores) {
-  const std::int64_t reach = attention_reach(op);
-  const std::int64_t low = std::max<std::int64_t>(0, first + 1 - reach);
+  const std::int64_t low = first_seen(op, first);
   const std::int64_t tokens = last - low;
   const std::int64_t stride = round_up(tokens, kPad);
   const std::int64_t q_stride = op.heads * op.d_k;
@@ -89,7 +92,7 @@ void attend(const Attention& op, std::int64_t first, std::int64_t last, const fl
   for (std::int64_t r = 0; r < rows; ++r) {
     float* row = scores + r * stride;
     const std::int64_t token = first + r;
-    const std::int64_t begin = std::max<std::int64_t>(0, token + 1 - reach) - low;
+    const std::int64_t begin = first_seen(op, token) - low;
     std::fill(row, row + begin, -std::numeric_limits<float>::infinity());
     std::fill(row + (token + 1 - low), row + stride, -std::numeric_limits<float>::infinity());
     sums[r] = HWY_DYNAMIC_DISPATCH(soften)(row, static_cast<std::size_t>(stride), scale);
@@ -106,8 +109,7 @@ void attend(const Attention& op, std::int64_t first, std::int64_t last, const fl
 
 std::int64_t prefill_scratch_floats(const Attention& op) {
   check_attention(op);
-  const std::int64_t caches = op.kv == KvFormat::f32 ? 0 : op.context * (op.d_k + op.d_v);
-  return caches + kRows * widest_block(op);
+  return kRows * widest_block(op) + widened_floats(op, op.d_k) + widened_floats(op, op.d_v);
 }
 
 // A masked token's weight is an exact 0, but it is multiplied with its value all the same: an infinity or
@@ -116,7 +118,7 @@ void attention_prefill(const Attention& op, std::int64_t first, std::int64_t las
   check_attention(op);
   float* scores = scratch;
   float* k_room = scores + kRows * widest_block(op);
-  float* v_room = k_room + (op.kv == KvFormat::f32 ? 0 : op.context * op.d_k);
+  float* v_room = k_room + widened_floats(op, op.d_k);
   const std::int64_t group = op.heads / op.kv_heads;
   for (std::int64_t task = first; task < last; ++task) {
     const std::int64_t sequence = task / op.heads;

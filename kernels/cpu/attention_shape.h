@@ -1,12 +1,10 @@
-// What both attention kernels ask of their argument.
+// What the attention kernels ask of their argument, and how they cut up their work.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 
-#include "format/format.h"
 #include "kernels/cpu/attention.h"
 
 namespace memwall::cpu {
@@ -17,24 +15,40 @@ inline constexpr std::int64_t kPad = 16;
 // cache.
 inline constexpr std::int64_t kDecodeTokens = 64;
 
-// Throws std::invalid_argument unless the caches can be read and every size is usable.
-inline void check_attention(const Attention& op) {
-  if (!has_attention(op.kv)) {
-    throw std::invalid_argument("the CPU has no attention kernel for " + std::string(kv_format_name(op.kv)));
-  }
-  if (op.context < 1 || op.window < 0 || op.kv_heads < 1 || op.heads < 1 || op.heads % op.kv_heads != 0 ||
-      op.d_k < 1 || op.d_v < 1) {
-    throw std::invalid_argument("attention needs a context, and heads that kv_heads divides");
-  }
-}
-
-// The tokens a query reads back, itself included.
-inline std::int64_t attention_reach(const Attention& op) {
-  return op.window > 0 ? std::min(op.window, op.context) : op.context;
-}
-
 inline std::int64_t round_up(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
+
+// Throws std::invalid_argument unless every size is usable.
+void check_attention(const Attention& op);
+
+// The first token that a query at `token` reads, itself being the last; where nothing is chosen.
+inline std::int64_t first_seen(const Attention& op, std::int64_t token) {
+  if (op.chunk > 0) return token / op.chunk * op.chunk;
+  return op.window > 0 ? std::max<std::int64_t>(0, token + 1 - op.window) : 0;
+}
+
+// One part of tokens [0, tokens), cut at multiples of a panel after `first`, the place of token 0 in its
+// panel.
+struct TokenRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+TokenRange part_of(std::int64_t first, std::int64_t last, std::int64_t splits, std::int64_t part);
+
+// What a part of the tokens has come to for `group` query heads: accumulators [group][width rounded up to
+// kPad], maxima [group], sums [group].
+struct Partials {
+  std::int64_t group = 0;
+  std::int64_t width = 0;
+
+  std::int64_t padded() const { return round_up(width, kPad); }
+  std::int64_t floats() const { return group * (padded() + 2); }
+  float* accumulators(float* part) const { return part; }
+  float* maxima(float* part) const { return part + group * padded(); }
+  float* sums(float* part) const { return maxima(part) + group; }
+  // Heads [first, last) of `splits` parts that lie one after the other, into y [last - first, width].
+  void merge(const float* parts, std::int64_t splits, std::int64_t first, std::int64_t last, float* y) const;
+};
 
 }  // namespace memwall::cpu

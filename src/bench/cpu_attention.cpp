@@ -1,175 +1,216 @@
 // Attention on the CPU: the step's new K and V written into the cache, then attention over it.
 #include <algorithm>
-#include <cstring>
 
-#include "bench/cpu_data.h"
+#include "bench/cpu_cache.h"
 #include "bench/cpu_operands.h"
+#include "format/checked.h"
 #include "kernels/cpu/attention.h"
-#include "kernels/cpu/pack.h"
 
 namespace memwall {
 namespace {
 
-Format format_of(KvFormat kv) {
-  switch (kv) {
-    case KvFormat::f32:
-      return {FormatKind::f32, 0, false};
-    case KvFormat::bf16:
-      return {FormatKind::bf16, 0, false};
-    default:
-      return {FormatKind::f16, 0, false};
+// What a launch works on. In decode a cache holds the tokens that later steps can reach, no others.
+struct AttentionShape {
+  AttentionShape(const AttentionWork& w, const Workload& workload, int workers)
+      : work(w),
+        decode(workload.phase == Phase::decode),
+        seqs(workload.batch),
+        held(decode ? tokens_kept(work, workload.context) : workload.context),
+        read(decode ? effective_context(work, workload.context) : held),
+        sparse(decode && work.top_k > 0 && read < held),
+        splits(decode ? cpu::attention_splits(seqs * work.kv_heads, read, workers) : 1),
+        keys{{work.kv, rows() ? cpu::KvOrder::rows : cpu::KvOrder::key_panels, work.d_k},
+             seqs * work.kv_heads,
+             held},
+        values{{work.kv, rows() ? cpu::KvOrder::rows : cpu::KvOrder::value_panels, work.d_v},
+               seqs * work.kv_heads,
+               held} {}
+
+  bool rows() const { return sparse || !decode; }
+  std::int64_t query_rows() const { return decode ? seqs : seqs * held; }
+
+  // Without operands.
+  cpu::Attention op() const {
+    cpu::Attention op;
+    op.kv = work.kv;
+    op.seqs = seqs;
+    op.context = held;
+    op.heads = work.heads;
+    op.kv_heads = work.kv_heads;
+    op.d_k = work.d_k;
+    op.d_v = work.d_v;
+    if (!decode) {
+      op.window = work.window;
+      op.chunk = work.chunk;
+    } else if (read == 0) {
+      op.chunk = held;  // a chunk has just ended
+    }
+    op.top_k = sparse ? read : 0;
+    return op;
   }
-}
+  std::int64_t scratch_floats() const {
+    return decode ? cpu::attention_scratch_floats(op()) : cpu::prefill_scratch_floats(op());
+  }
+
+  AttentionWork work;
+  bool decode;
+  std::int64_t seqs;
+  std::int64_t held;
+  std::int64_t read;
+  bool sparse;  // reads a choice of what is held
+  std::int64_t splits;
+  CacheShape keys;
+  CacheShape values;
+};
 
 class AttentionOperands final : public Operands {
  public:
   AttentionOperands(const AttentionWork& work, const Workload& workload, CpuContext& context,
                     std::int64_t copies, std::uint64_t seed)
-      : work_(work),
-        workload_(workload),
+      : shape_(work, workload, context.pool.size()),
+        cost_(cost_of(work, workload)),
         context_(context),
         copies_(copies),
-        format_(format_of(work.kv)),
-        k_bytes_(heads_tokens() * kv_vector_bytes(work.kv, work.d_k)),
-        v_bytes_(heads_tokens() * kv_vector_bytes(work.kv, work.d_v)),
-        buffer_(static_cast<std::size_t>(copies * (k_bytes_ + v_bytes_))),
-        q_(random_floats(static_cast<std::size_t>(workload.rows() * work.heads * work.d_k), seed + 2)),
-        y_(static_cast<std::size_t>(workload.rows() * work.heads * work.d_v)),
-        new_kv_(static_cast<std::size_t>(std::max(work.d_k, work.d_v)) * 4) {
+        buffer_(static_cast<std::size_t>(copies * (shape_.keys.bytes() + shape_.values.bytes()))),
+        q_(random_floats(static_cast<std::size_t>(shape_.query_rows() * work.heads * work.d_k), seed + 2)),
+        y_(static_cast<std::size_t>(shape_.query_rows() * work.heads * work.d_v)),
+        new_k_(random_cache_row(work.kv, work.d_k, seed + 11)),
+        new_v_(random_cache_row(work.kv, work.d_v, seed + 12)),
+        partials_(static_cast<std::size_t>(cpu::attention_partial_floats(shape_.op(), shape_.splits))) {
     for (std::int64_t copy = 0; copy < copies; ++copy) {
       const std::uint64_t own = seed + static_cast<std::uint64_t>(copy) * 1000003;
-      fill_random_weights(context.pool, format_, heads_tokens(), work.d_k, k_of(copy), own);
-      fill_random_weights(context.pool, format_, heads_tokens(), work.d_v, v_of(copy), own + 7);
+      fill_random_cache(context.pool, shape_.keys, shape_.splits, k_of(copy), own);
+      fill_random_cache(context.pool, shape_.values, shape_.splits, v_of(copy), own + 7);
     }
-    // The rows a step appends: any values of the cache's kind.
-    fill_random_weights(context.pool, format_, 1, std::max(work.d_k, work.d_v), new_kv_.data(), seed + 11);
+    if (shape_.sparse) chosen_ = draw_tokens(shape_.seqs, 0, shape_.held, shape_.read, seed + 13);
     context.huge_share = buffer_.huge_share();
-    const cpu::Attention shape = bind(0);
-    const std::int64_t scratch =
-        decode() ? cpu::attention_scratch_floats(shape) : cpu::prefill_scratch_floats(shape);
     scratch_.assign(static_cast<std::size_t>(context.pool.size()),
-                    std::vector<float>(static_cast<std::size_t>(scratch)));
+                    std::vector<float>(static_cast<std::size_t>(shape_.scratch_floats())));
   }
 
   void launch(std::size_t, std::int64_t turn) override {
-    const cpu::Attention op = bind(turn);
-    if (decode()) append(turn);
-    const std::int64_t tasks = decode() ? op.seqs * op.kv_heads : op.seqs * op.heads;
-    context_.pool.split(tasks, 1, [&](int worker, std::int64_t first, std::int64_t last) {
-      float* scratch = scratch_[static_cast<std::size_t>(worker)].data();
-      if (decode()) {
-        cpu::attention_decode(op, first, last, scratch);
-      } else {
-        cpu::attention_prefill(op, first, last, scratch);
-      }
+    cpu::Attention op = shape_.op();
+    op.k = k_of(turn);
+    op.v = v_of(turn);
+    op.q = q_.data();
+    op.y = y_.data();
+    if (shape_.sparse) op.chosen = chosen_.data();
+    if (!shape_.decode) {
+      context_.pool.split(op.seqs * op.heads, 1, [&](int worker, std::int64_t first, std::int64_t last) {
+        cpu::attention_prefill(op, first, last, scratch_of(worker));
+      });
+      return;
+    }
+    const std::int64_t heads = op.seqs * op.kv_heads;
+    context_.pool.split(heads * shape_.splits, 1, [&](int worker, std::int64_t first, std::int64_t last) {
+      append(turn, first, last);
+      cpu::attention_decode(op, shape_.splits, first, last, scratch_of(worker), partials_.data());
+    });
+    if (shape_.splits == 1) return;
+    context_.pool.split(heads, 1, [&](int, std::int64_t first, std::int64_t last) {
+      cpu::attention_merge(op, shape_.splits, first, last, partials_.data());
     });
   }
 
-  double cold_bytes(std::int64_t) const override { return cost().kv_bytes(); }
-  double flops(std::int64_t) const override { return cost().flops; }
+  double cold_bytes(std::int64_t) const override { return cost_.kv_bytes(); }
+  double flops(std::int64_t) const override { return cost_.flops; }
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = copies_ - 1;
     std::fill(y_.begin(), y_.end(), std::nanf(""));
     launch(variant, turn);
     Comparison comparison;
-    for (const std::int64_t row : sample_indices(workload_.rows(), 3)) {
-      for (const std::int64_t head : sample_indices(work_.heads, 3)) compare(comparison, turn, row, head);
+    for (const std::int64_t row : sample_indices(shape_.query_rows(), 3)) {
+      for (const std::int64_t head : sample_indices(shape_.work.heads, 3))
+        compare(comparison, turn, row, head);
     }
     return comparison.result();
   }
 
  private:
-  bool decode() const { return workload_.phase == Phase::decode; }
-  std::int64_t heads_tokens() const { return workload_.batch * work_.kv_heads * workload_.context; }
   std::byte* k_of(std::int64_t turn) const {
-    return buffer_.data() + (turn % copies_) * (k_bytes_ + v_bytes_);
+    return buffer_.data() + (turn % copies_) * (shape_.keys.bytes() + shape_.values.bytes());
   }
-  std::byte* v_of(std::int64_t turn) const { return k_of(turn) + k_bytes_; }
-  Cost cost() const { return cost_of(work_, workload_); }
+  std::byte* v_of(std::int64_t turn) const { return k_of(turn) + shape_.keys.bytes(); }
+  float* scratch_of(int worker) { return scratch_[static_cast<std::size_t>(worker)].data(); }
 
-  cpu::Attention bind(std::int64_t turn) {
-    return {.kv = work_.kv,
-            .k = k_of(turn),
-            .v = v_of(turn),
-            .q = q_.data(),
-            .y = y_.data(),
-            .seqs = workload_.batch,
-            .context = workload_.context,
-            .window = work_.window,
-            .heads = work_.heads,
-            .kv_heads = work_.kv_heads,
-            .d_k = work_.d_k,
-            .d_v = work_.d_v};
-  }
-
-  // Writes each head's newest token, as a step does.
-  void append(std::int64_t turn) {
-    const std::int64_t k_row = kv_vector_bytes(work_.kv, work_.d_k);
-    const std::int64_t v_row = kv_vector_bytes(work_.kv, work_.d_v);
-    for (std::int64_t head = 0; head < workload_.batch * work_.kv_heads; ++head) {
-      const std::int64_t last = (head + 1) * workload_.context - 1;
-      std::memcpy(k_of(turn) + last * k_row, new_kv_.data(), static_cast<std::size_t>(k_row));
-      std::memcpy(v_of(turn) + last * v_row, new_kv_.data(), static_cast<std::size_t>(v_row));
+  // Writes the newest token of those heads whose last part is among tasks [first, last), as a step does.
+  void append(std::int64_t turn, std::int64_t first, std::int64_t last) {
+    if (shape_.work.shared) return;
+    for (std::int64_t head = first / shape_.splits; head < last / shape_.splits; ++head) {
+      cpu::write_kv(shape_.keys.layout, k_of(turn) + head * shape_.keys.head_bytes(), shape_.held - 1,
+                    new_k_.data());
+      cpu::write_kv(shape_.values.layout, v_of(turn) + head * shape_.values.head_bytes(), shape_.held - 1,
+                    new_v_.data());
     }
   }
 
-  // Softmax attention of one query row and head in float64.
+  std::vector<std::int32_t> tokens_of(std::int64_t row) const {
+    if (shape_.sparse) {
+      const auto own = chosen_.begin() + row * shape_.read;
+      return {own, own + shape_.read};
+    }
+    if (shape_.decode) return token_range(shape_.held - shape_.read, shape_.held);
+    const AttentionWork& w = shape_.work;
+    const std::int64_t newest = row % shape_.held;
+    const std::int64_t oldest = w.chunk > 0    ? newest / w.chunk * w.chunk
+                                : w.window > 0 ? std::max<std::int64_t>(0, newest + 1 - w.window)
+                                               : 0;
+    return token_range(oldest, newest + 1);
+  }
+
   void compare(Comparison& comparison, std::int64_t turn, std::int64_t row, std::int64_t head) const {
-    const std::int64_t seq = decode() ? row : row / workload_.context;
-    const std::int64_t newest = decode() ? workload_.context - 1 : row % workload_.context;
-    const std::int64_t oldest = work_.window > 0 ? std::max<std::int64_t>(0, newest + 1 - work_.window) : 0;
-    const std::int64_t kv_head = head / (work_.heads / work_.kv_heads);
-    const std::int64_t base = (seq * work_.kv_heads + kv_head) * workload_.context;
-    const float* q = q_.data() + (row * work_.heads + head) * work_.d_k;
-    std::vector<float> vector(static_cast<std::size_t>(std::max(work_.d_k, work_.d_v)));
-    std::vector<double> scores;
-    double score_error = 0;
-    for (std::int64_t token = oldest; token <= newest; ++token) {
-      const ReferenceDot dot = reference_dot(
-          format_, k_of(turn) + (base + token) * kv_vector_bytes(work_.kv, work_.d_k), work_.d_k, q, 0);
-      const double scale = 1 / std::sqrt(static_cast<double>(work_.d_k));
-      scores.push_back(dot.value * scale);
-      score_error = std::max(score_error, dot.tolerance * scale);
-    }
-    const double highest = *std::max_element(scores.begin(), scores.end());
-    double sum = 0;
-    std::vector<double> y(static_cast<std::size_t>(work_.d_v));
-    std::vector<double> magnitude(y.size());
-    for (std::int64_t token = oldest; token <= newest; ++token) {
-      const double weight = std::exp(scores[static_cast<std::size_t>(token - oldest)] - highest);
-      sum += weight;
-      cpu::unpack_row(format_, v_of(turn) + (base + token) * kv_vector_bytes(work_.kv, work_.d_v), work_.d_v,
-                      vector.data());
-      for (std::size_t i = 0; i < y.size(); ++i) {
-        y[i] += weight * static_cast<double>(vector[i]);
-        magnitude[i] += weight * std::abs(static_cast<double>(vector[i]));
-      }
-    }
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      // A score's error moves its weight by as much, relatively; the sum over tokens adds its own.
-      const double tolerance =
-          2 * score_error * magnitude[i] / sum + dot_tolerance(newest - oldest + 1, magnitude[i] / sum);
-      const float value = y_[static_cast<std::size_t>((row * work_.heads + head) * work_.d_v) + i];
-      comparison.add(static_cast<double>(value), y[i] / sum, tolerance);
-    }
+    const AttentionWork& w = shape_.work;
+    const std::int64_t seq = shape_.decode ? row : row / shape_.held;
+    const std::int64_t kv_head = seq * w.kv_heads + head / (w.heads / w.kv_heads);
+    const ReferenceAttention reference{.keys = shape_.keys.layout,
+                                       .k = k_of(turn) + kv_head * shape_.keys.head_bytes(),
+                                       .values = shape_.values.layout,
+                                       .v = v_of(turn) + kv_head * shape_.values.head_bytes(),
+                                       .width = w.d_v,
+                                       .q = q_.data() + (row * w.heads + head) * w.d_k,
+                                       .scale = 1 / std::sqrt(static_cast<double>(w.d_k))};
+    reference.compare(comparison, tokens_of(row), y_.data() + (row * w.heads + head) * w.d_v);
   }
 
-  AttentionWork work_;
-  Workload workload_;
+  AttentionShape shape_;
+  Cost cost_;
   CpuContext& context_;
   std::int64_t copies_;
-  Format format_;
-  std::int64_t k_bytes_;
-  std::int64_t v_bytes_;
   HugeBuffer buffer_;
   std::vector<float> q_;
   std::vector<float> y_;
-  std::vector<std::byte> new_kv_;
+  std::vector<std::byte> new_k_;
+  std::vector<std::byte> new_v_;
+  std::vector<float> partials_;
+  std::vector<std::int32_t> chosen_;
   std::vector<std::vector<float>> scratch_;
 };
 
 }  // namespace
+
+// A prompt's tokens each choose their own keys, which no BLAS gathers.
+std::vector<Variant> attention_variants(const AttentionWork& work, const Workload& workload) {
+  if (workload.phase == Phase::decode) return {{"flash", 0}};
+  if (work.top_k > 0 && work.top_k < workload.context) return {};
+  return {{"blas", 0}};
+}
+
+Footprint attention_footprint(const AttentionWork& work, const Workload& workload, int workers) {
+  constexpr std::int64_t kFloat = 4;
+  const AttentionShape shape(work, workload, workers);
+  const std::int64_t q_and_y =
+      checked_mul(workload.rows(), checked_mul(work.heads, checked_add(work.d_k, work.d_v)));
+  const std::int64_t floats =
+      checked_add(q_and_y, checked_add(checked_mul(shape.scratch_floats(), workers),
+                                       cpu::attention_partial_floats(shape.op(), shape.splits)));
+  const std::int64_t chosen = shape.sparse ? checked_mul(shape.seqs, shape.read) : 0;
+  Footprint footprint;
+  footprint.copy_bytes = checked_add(shape.keys.bytes(), shape.values.bytes());
+  footprint.fixed_bytes = checked_mul(checked_add(floats, chosen), kFloat) +
+                          kv_vector_bytes(work.kv, work.d_k) + kv_vector_bytes(work.kv, work.d_v);
+  return footprint;
+}
 
 std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload,
                                           CpuContext& context, std::int64_t copies, std::uint64_t seed) {

@@ -7,7 +7,6 @@
 #include "bench/cpu_recurrent.h"
 #include "bench/cpu_weights.h"
 #include "format/checked.h"
-#include "kernels/cpu/attention.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/widen.h"
 
@@ -15,17 +14,6 @@ namespace memwall {
 namespace {
 
 constexpr std::int64_t kFloat = 4;  // activations are f32 on the CPU
-
-cpu::Attention attention_shape(const AttentionWork& work, const Workload& workload) {
-  return {.kv = work.kv,
-          .seqs = workload.batch,
-          .context = workload.context,
-          .window = work.window,
-          .heads = work.heads,
-          .kv_heads = work.kv_heads,
-          .d_k = work.d_k,
-          .d_v = work.d_v};
-}
 
 struct VariantsOf {
   const Workload& workload;
@@ -39,13 +27,9 @@ struct VariantsOf {
   std::vector<Variant> operator()(const ExpertWork& w) const {
     return linear_variants(w.each, average_expert_rows(w, workload.rows()));
   }
-  std::vector<Variant> operator()(const AttentionWork& w) const {
-    if (!cpu::has_attention(w.kv) || w.chunk > 0 || w.top_k > 0) return {};
-    return {{workload.phase == Phase::decode ? "flash" : "blas", 0}};
-  }
-  // No kernel for these yet.
-  std::vector<Variant> operator()(const LatentWork&) const { return {}; }
-  std::vector<Variant> operator()(const IndexerWork&) const { return {}; }
+  std::vector<Variant> operator()(const AttentionWork& w) const { return attention_variants(w, workload); }
+  std::vector<Variant> operator()(const LatentWork& w) const { return latent_variants(w, workload); }
+  std::vector<Variant> operator()(const IndexerWork& w) const { return indexer_variants(w, workload); }
   std::vector<Variant> operator()(const RecurrentWork& w) const {
     if (!has_recurrence(w)) return {};
     return {{"in place", 0}};
@@ -75,23 +59,9 @@ struct FootprintOf {
     return footprint;
   }
 
-  Footprint operator()(const AttentionWork& w) const {
-    const cpu::Attention shape = attention_shape(w, workload);
-    const std::int64_t cached = checked_mul(workload.batch, workload.context);
-    const std::int64_t rows = workload.rows();
-    const std::int64_t scratch = workload.phase == Phase::decode ? cpu::attention_scratch_floats(shape)
-                                                                 : cpu::prefill_scratch_floats(shape);
-    Footprint footprint;
-    footprint.copy_bytes =
-        checked_mul(cached, w.kv_heads * (kv_vector_bytes(w.kv, w.d_k) + kv_vector_bytes(w.kv, w.d_v)));
-    footprint.fixed_bytes = checked_mul(checked_mul(rows, w.heads * (w.d_k + w.d_v)), kFloat) +
-                            checked_mul(scratch * workers, kFloat);
-    return footprint;
-  }
-
-  // No kernel yet, so never asked for.
-  Footprint operator()(const LatentWork&) const { return {}; }
-  Footprint operator()(const IndexerWork&) const { return {}; }
+  Footprint operator()(const AttentionWork& w) const { return attention_footprint(w, workload, workers); }
+  Footprint operator()(const LatentWork& w) const { return latent_footprint(w, workload, workers); }
+  Footprint operator()(const IndexerWork& w) const { return indexer_footprint(w, workload, workers); }
 
   Footprint operator()(const RecurrentWork& w) const {
     return {.copy_bytes = recurrent_layout(w, workload.batch).copy_bytes,
@@ -184,8 +154,12 @@ struct PlaceWork {
   std::unique_ptr<Operands> operator()(const AttentionWork& w) const {
     return place_attention(w, workload, context, copies, seed);
   }
-  std::unique_ptr<Operands> operator()(const LatentWork&) const { return nullptr; }
-  std::unique_ptr<Operands> operator()(const IndexerWork&) const { return nullptr; }
+  std::unique_ptr<Operands> operator()(const LatentWork& w) const {
+    return place_latent(w, workload, context, copies, seed);
+  }
+  std::unique_ptr<Operands> operator()(const IndexerWork& w) const {
+    return place_indexer(w, workload, context, copies, seed);
+  }
   std::unique_ptr<Operands> operator()(const RecurrentWork& w) const {
     return place_recurrent(w, workload, context, copies, seed);
   }

@@ -34,6 +34,10 @@ std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workl
                                           CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_recurrent(const RecurrentWork& work, const Workload& workload,
                                           CpuContext& context, std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_latent(const LatentWork& work, const Workload& workload, CpuContext& context,
+                                       std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_indexer(const IndexerWork& work, const Workload& workload,
+                                        CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_elementwise(const ElementwiseWork& work, std::int64_t tokens,
                                             CpuContext& context, std::uint64_t seed);
 std::unique_ptr<Operands> place_embedding(const EmbeddingWork& work, std::int64_t tokens, CpuContext& context,
@@ -47,6 +51,14 @@ std::unique_ptr<Operands> place_matmul(const MatmulTask& task, CpuContext& conte
 
 // A linear's variants at that many rows: our dot kernel ("dot"), the BLAS ("blas").
 std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows);
+
+// Variants and footprints of attention, beside its placers.
+std::vector<Variant> attention_variants(const AttentionWork& work, const Workload& workload);
+std::vector<Variant> latent_variants(const LatentWork& work, const Workload& workload);
+std::vector<Variant> indexer_variants(const IndexerWork& work, const Workload& workload);
+Footprint attention_footprint(const AttentionWork& work, const Workload& workload, int workers);
+Footprint latent_footprint(const LatentWork& work, const Workload& workload, int workers);
+Footprint indexer_footprint(const IndexerWork& work, const Workload& workload, int workers);
 
 // Rows an expert gets on average, which decides its variants; single experts may get more or fewer.
 std::int64_t average_expert_rows(const ExpertWork& work, std::int64_t tokens);

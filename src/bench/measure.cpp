@@ -47,7 +47,10 @@ Workload essential(const Work& work, Workload workload) {
   const bool last_only = (linear != nullptr && linear->last_token_only) ||
                          (elementwise != nullptr && elementwise->last_token_only);
   if (last_only) workload.phase = Phase::decode;
-  if (workload.phase == Phase::decode && !std::holds_alternative<AttentionWork>(work)) workload.context = 1;
+  const bool reads_cache = std::holds_alternative<AttentionWork>(work) ||
+                           std::holds_alternative<LatentWork>(work) ||
+                           std::holds_alternative<IndexerWork>(work);
+  if (workload.phase == Phase::decode && !reads_cache) workload.context = 1;
   return workload;
 }
 

@@ -54,19 +54,72 @@ TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
     EXPECT_TRUE(
         device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
   }
-  EXPECT_TRUE(device_->variants(OpTask{AttentionWork{8, 8, 64, 64, 0, KvFormat::int8}, {}}).empty());
 }
 
+constexpr KvFormat kCaches[] = {KvFormat::f32, KvFormat::f16, KvFormat::bf16, KvFormat::f8_e4m3,
+                                KvFormat::int8};
+
 TEST_F(CpuDeviceTest, AttentionInDecodeAndPrefill) {
-  for (const KvFormat kv : {KvFormat::f32, KvFormat::f16, KvFormat::bf16}) {
+  for (const KvFormat kv : kCaches) {
     for (const Phase phase : {Phase::decode, Phase::prefill}) {
-      for (const std::int64_t window : {0, 5}) {
-        SCOPED_TRACE(testing::Message() << kv_format_name(kv) << " window " << window);
-        expect_right(
-            OpTask{AttentionWork{6, 2, 40, 24, window, kv}, {.phase = phase, .batch = 2, .context = 37}});
+      for (const AttentionWork& work :
+           {AttentionWork{6, 2, 40, 24, 0, kv}, AttentionWork{6, 2, 40, 24, 5, kv},
+            AttentionWork{6, 2, 40, 24, 0, kv, 16}, AttentionWork{6, 2, 40, 24, 0, kv, 37},
+            AttentionWork{.heads = 4, .kv_heads = 1, .d_k = 64, .d_v = 64, .kv = kv, .shared = true}}) {
+        SCOPED_TRACE(testing::Message()
+                     << kv_format_name(kv) << " window " << work.window << " chunk " << work.chunk);
+        expect_right(OpTask{work, {.phase = phase, .batch = 2, .context = 37}});
       }
     }
   }
+}
+
+TEST_F(CpuDeviceTest, SparseAttentionGathersInDecode) {
+  const AttentionWork work{.heads = 4, .kv_heads = 2, .d_k = 32, .d_v = 32, .kv = KvFormat::f16, .top_k = 20};
+  expect_right(OpTask{work, {.batch = 2, .context = 90}});
+  expect_right(OpTask{work, {.batch = 2, .context = 10}});
+  EXPECT_TRUE(device_->variants(OpTask{work, {.phase = Phase::prefill, .context = 90}}).empty());
+}
+
+TEST_F(CpuDeviceTest, LongContextsAreCutAndMerged) {
+  for (const KvFormat kv : {KvFormat::f16, KvFormat::int8}) {
+    expect_right(OpTask{AttentionWork{4, 1, 32, 32, 0, kv}, {.batch = 1, .context = 2000}});
+    expect_right(OpTask{LatentWork{{.heads = 4, .rank = 32, .rope = 8}, kv}, {.batch = 1, .context = 1000}});
+  }
+}
+
+TEST_F(CpuDeviceTest, LatentAttentionAndTheIndexer) {
+  for (const KvFormat kv : kCaches) {
+    for (const LatentState& state :
+         {LatentState{.heads = 8, .rank = 64, .rope = 16, .d_nope = 32, .d_v = 32},
+          LatentState{.heads = 3, .rank = 20, .rope = 4, .window = 10},
+          LatentState{.heads = 4, .rank = 32, .rope = 0, .top_k = 12},
+          LatentState{.heads = 4, .rank = 32, .rope = 0, .top_k = 7, .every = 4}}) {
+      SCOPED_TRACE(testing::Message() << kv_format_name(kv) << " rank " << state.rank);
+      expect_right(OpTask{LatentWork{state, kv}, {.batch = 2, .context = 50}});
+    }
+    expect_right(OpTask{IndexerWork{{.heads = 8, .width = 32}, kv}, {.batch = 2, .context = 3000}});
+    expect_right(OpTask{IndexerWork{{.heads = 4, .width = 20, .every = 4}, kv}, {.batch = 1, .context = 50}});
+  }
+  const Workload prompt{.phase = Phase::prefill, .context = 50};
+  EXPECT_TRUE(device_->variants(OpTask{LatentWork{{.heads = 8, .rank = 64}}, prompt}).empty());
+  LatentState state{.heads = 3, .rank = 32, .rope = 8, .d_nope = 16, .d_v = 24};
+  expect_right(
+      OpTask{LatentWork{state, KvFormat::int8}, {.phase = Phase::prefill, .batch = 2, .context = 70}});
+  state.window = 20;
+  expect_right(OpTask{LatentWork{state, KvFormat::bf16}, prompt});
+  state.top_k = 20;
+  EXPECT_TRUE(device_->variants(OpTask{LatentWork{state, KvFormat::bf16}, prompt}).empty());
+  EXPECT_TRUE(device_->variants(OpTask{IndexerWork{{.heads = 8, .width = 64}}, prompt}).empty());
+}
+
+// What later steps cannot reach is not held.
+TEST_F(CpuDeviceTest, AWindowBoundsTheCache) {
+  const Workload workload{.batch = 1, .context = 4096};
+  const AttentionWork all{8, 2, 64, 64, 0, KvFormat::f16};
+  const AttentionWork windowed{8, 2, 64, 64, 512, KvFormat::f16};
+  EXPECT_EQ(device_->footprint(OpTask{all, workload}).copy_bytes, 4096 * 2 * 128 * 2);
+  EXPECT_EQ(device_->footprint(OpTask{windowed, workload}).copy_bytes, 512 * 2 * 128 * 2);
 }
 
 TEST_F(CpuDeviceTest, RoutersAndExperts) {
