@@ -5,6 +5,8 @@
 
 #include "bench/cpu_data.h"
 #include "bench/cpu_operands.h"
+#include "bench/interrupt.h"
+#include "format/checked.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/pack.h"
@@ -19,13 +21,13 @@ constexpr Format kF32{FormatKind::f32, 0, false};
 class StreamOperands final : public Operands {
  public:
   StreamOperands(const StreamTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed)
-      : pattern_(task.pattern),
+      : task_(task),
         context_(context),
         copies_(copies),
         elements_(task.bytes / 4),
-        buffer_(static_cast<std::size_t>(copies * arrays(task.pattern) * elements_ * 4)),
+        buffer_(static_cast<std::size_t>(copies * task.arrays() * elements_ * 4)),
         sums_(static_cast<std::size_t>(context.pool.size())) {
-    for (std::int64_t i = 0; i < copies * arrays(pattern_); ++i) {
+    for (std::int64_t i = 0; i < copies * task_.arrays(); ++i) {
       float* array = buffer_.as<float>() + i * elements_;
       context.pool.split(elements_, kGrain, [&](int, std::int64_t first, std::int64_t last) {
         fill_random_floats(std::span(array + first, static_cast<std::size_t>(last - first)), seed,
@@ -36,36 +38,45 @@ class StreamOperands final : public Operands {
   }
 
   void launch(std::size_t variant, std::int64_t turn) override {
-    float* a = array(turn, 0);
+    const cpu::Stores stores = task_.nontemporal ? cpu::Stores::nontemporal : cpu::Stores::ordinary;
+    const float* a = array(turn, 0);
+    const float* b = array(turn, 1);
+    float* out = array(turn, task_.arrays() - 1);
     context_.pool.split(elements_, kGrain, [&](int worker, std::int64_t first, std::int64_t last) {
-      switch (pattern_) {
+      switch (task_.pattern) {
         case StreamPattern::read:
           sums_[static_cast<std::size_t>(worker)] = cpu::read(a, first, last, 1 << variant);
           return;
         case StreamPattern::copy:
-          return cpu::copy(a, array(turn, 1), first, last);
+          return cpu::copy(a, out, first, last, stores);
+        case StreamPattern::scale:
+          return cpu::scale(a, out, kScale, first, last, stores);
+        case StreamPattern::add:
+          return cpu::add(a, b, out, first, last, stores);
         case StreamPattern::triad:
-          return cpu::triad(a, array(turn, 1), array(turn, 2), kScale, first, last);
+          return cpu::triad(a, b, out, kScale, first, last, stores);
       }
     });
   }
 
   double cold_bytes(std::int64_t) const override {
-    return static_cast<double>(arrays(pattern_) * elements_ * 4);
+    return static_cast<double>(task_.arrays() * elements_ * 4);
   }
   double flops(std::int64_t) const override {
-    return pattern_ == StreamPattern::triad ? 2.0 * static_cast<double>(elements_) : 0;
+    const bool computes = task_.pattern != StreamPattern::read && task_.pattern != StreamPattern::copy;
+    const double each = task_.pattern == StreamPattern::triad ? 2 : computes ? 1 : 0;
+    return each * static_cast<double>(elements_);
   }
 
   Check check(std::size_t variant) override {
     launch(variant, 0);
     Comparison comparison;
-    if (pattern_ == StreamPattern::read) {
+    if (task_.pattern == StreamPattern::read) {
       double sum = 0;
       double magnitudes = 0;
       for (std::int64_t i = 0; i < elements_; ++i) {
-        sum += static_cast<double>(array(0, 0)[i]);
-        magnitudes += std::abs(static_cast<double>(array(0, 0)[i]));
+        sum += value(0, i);
+        magnitudes += std::abs(value(0, i));
       }
       double measured = 0;
       for (const float part : sums_) measured += static_cast<double>(part);
@@ -73,12 +84,8 @@ class StreamOperands final : public Operands {
       return comparison.result();
     }
     for (const std::int64_t i : sample_indices(elements_, 1000)) {
-      const double a = static_cast<double>(array(0, 0)[i]);
-      const bool triad = pattern_ == StreamPattern::triad;
-      const double expected =
-          triad ? a + static_cast<double>(kScale) * static_cast<double>(array(0, 1)[i]) : a;
-      comparison.add(static_cast<double>(array(0, triad ? 2 : 1)[i]), expected,
-                     1e-6 * (1 + std::abs(expected)));
+      const double expected = expected_output(i);
+      comparison.add(value(task_.arrays() - 1, i), expected, 1e-6 * (1 + std::abs(expected)));
     }
     return comparison.result();
   }
@@ -86,14 +93,25 @@ class StreamOperands final : public Operands {
  private:
   static constexpr std::int64_t kGrain = 1024;
   static constexpr float kScale = 0.4F;
-  static std::int64_t arrays(StreamPattern pattern) {
-    return pattern == StreamPattern::read ? 1 : pattern == StreamPattern::copy ? 2 : 3;
-  }
   float* array(std::int64_t turn, std::int64_t index) const {
-    return buffer_.as<float>() + ((turn % copies_) * arrays(pattern_) + index) * elements_;
+    return buffer_.as<float>() + ((turn % copies_) * task_.arrays() + index) * elements_;
+  }
+  double value(std::int64_t index, std::int64_t at) const { return static_cast<double>(array(0, index)[at]); }
+  double expected_output(std::int64_t at) const {
+    const double scale = static_cast<double>(kScale);
+    switch (task_.pattern) {
+      case StreamPattern::scale:
+        return scale * value(0, at);
+      case StreamPattern::add:
+        return value(0, at) + value(1, at);
+      case StreamPattern::triad:
+        return value(0, at) + scale * value(1, at);
+      default:
+        return value(0, at);
+    }
   }
 
-  StreamPattern pattern_;
+  StreamTask task_;
   CpuContext& context_;
   std::int64_t copies_;
   std::int64_t elements_;
@@ -195,8 +213,8 @@ class MatmulOperands final : public Operands {
     const std::int64_t n = tensors_.n();
     if (tensors_.is_f32()) {
       return rows([&](int, std::int64_t first, std::int64_t last) {
-        cpu::sgemm(false, last - first, n, n, tensors_.tensor<float>(turn, 0) + first * n, n,
-                   tensors_.tensor<float>(turn, 1), n, tensors_.tensor<float>(turn, 2) + first * n, n);
+        multiply(last - first, tensors_.tensor<float>(turn, 0) + first * n, tensors_.tensor<float>(turn, 1),
+                 tensors_.tensor<float>(turn, 2) + first * n);
       });
     }
     const Format f16{FormatKind::f16, 0, false};
@@ -207,7 +225,7 @@ class MatmulOperands final : public Operands {
     rows([&](int, std::int64_t first, std::int64_t last) {
       const std::int64_t count = (last - first) * n;
       cpu::widen_row(f16, tensors_.tensor<std::uint16_t>(turn, 0) + first * n, count, a_.data() + first * n);
-      cpu::sgemm(false, last - first, n, n, a_.data() + first * n, n, b_.data(), n, c_.data() + first * n, n);
+      multiply(last - first, a_.data() + first * n, b_.data(), c_.data() + first * n);
       cpu::pack_row(f16, c_.data() + first * n, count, tensors_.tensor<std::uint16_t>(turn, 2) + first * n);
     });
   }
@@ -240,6 +258,26 @@ class MatmulOperands final : public Operands {
     constexpr std::int64_t kLeastParallel = 128;
     if (tensors_.n() < kLeastParallel) return part(0, 0, tensors_.n());
     context_.pool.split(tensors_.n(), 8, part);
+  }
+
+  // count x n by n x n, in blocks of a quarter of a second at most on a core of 60 GFLOP/s, so that an
+  // interrupt does not wait for the whole: at n = 4096 over a second. As few as that allows and near to
+  // square, since the BLAS packs its operands anew for each.
+  void multiply(std::int64_t count, const float* a, const float* b, float* c) const {
+    constexpr double kFlopsABlock = 15e9;
+    const std::int64_t n = tensors_.n();
+    const auto side = static_cast<std::int64_t>(std::sqrt(kFlopsABlock / 2 / static_cast<double>(n)));
+    const int row_blocks = static_cast<int>(div_up(count, side));
+    const int column_blocks = static_cast<int>(div_up(n, side));
+    for (int i = 0; i < row_blocks; ++i) {
+      const auto [row, last_row] = ThreadPool::range_of(count, 8, row_blocks, i);
+      for (int j = 0; j < column_blocks; ++j) {
+        const auto [column, last_column] = ThreadPool::range_of(n, 16, column_blocks, j);
+        if (interrupted()) return;
+        cpu::sgemm(false, last_row - row, last_column - column, n, a + row * n, n, b + column, n,
+                   c + row * n + column, n);
+      }
+    }
   }
 
   CpuContext& context_;

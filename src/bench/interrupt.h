@@ -13,6 +13,6 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 };
 
-bool interrupted();
+bool interrupted();  // from any thread
 
 }  // namespace memwall

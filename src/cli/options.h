@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/device.h"
 #include "model/model.h"
 #include "report/json.h"
 #include "report/output.h"
@@ -45,6 +47,19 @@ struct WorkloadOptions {
   void add(CLI::App& command);
   std::vector<std::int64_t> batches() const;
   std::vector<std::int64_t> contexts() const;
+};
+
+// --device, --threads, --cpus, --numa and --memory.
+struct DeviceOptions {
+  std::string device = "auto";
+  std::string threads;
+  std::string cpus;
+  std::string numa = "local";
+  std::string memory;
+  void add(CLI::App& command);
+  // Throws InputError. Warns where the system refuses to interleave, or has nothing to interleave.
+  std::unique_ptr<Device> open() const;
+  std::int64_t memory_bytes() const;  // 0 where none was given; throws InputError
 };
 
 // A warning line on standard error.
