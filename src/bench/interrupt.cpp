@@ -26,6 +26,7 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  g_interrupted = false;
 }
 
 bool interrupted() { return g_interrupted.load(std::memory_order_relaxed); }

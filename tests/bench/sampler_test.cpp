@@ -23,10 +23,8 @@ class FakeDevice : public Device {
     FakeOperands(FakeDevice& d, double bytes, bool probe) : device(d), launch_bytes(bytes), is_probe(probe) {}
     void launch(std::size_t variant, std::int64_t turn) override {
       const double rate = is_probe ? device.probe_rate : device.rates.at(variant);
-      if (!is_probe && device.launches == device.interrupted_launch) {
-        std::raise(SIGINT);
-        return;  // cut short: no time passes
-      }
+      if (!is_probe && device.launches == device.interrupted_launch && !interrupted()) std::raise(SIGINT);
+      if (!is_probe && interrupted()) return;  // cut short: no time passes
       device.clock += launch_bytes / rate;
       if (!is_probe) {
         ++device.launches;

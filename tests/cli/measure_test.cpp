@@ -156,12 +156,12 @@ void interrupt_at_random_points(const std::vector<std::string>& command, int tim
 }
 
 TEST(MeasureCommand, IsInterruptedAnywhere) {
-  interrupt_at_random_points({"measure", kMixed, "--context", "64", "--prompt", "8", "--format", "json"}, 8,
+  interrupt_at_random_points({"measure", kMixed, "--context", "64", "--prompt", "8", "--format", "json"}, 5,
                              6000);
 }
 
 TEST(BaselineCommand, IsInterruptedAnywhere) {
-  interrupt_at_random_points({"baseline", "--n", "1024", "--no-prompt", "--format", "json"}, 8, 4000);
+  interrupt_at_random_points({"baseline", "--n", "1024", "--no-prompt", "--format", "json"}, 5, 4000);
 }
 
 TEST(BaselineCommand, AnInterruptAtOnceStillPrintsATable) {
