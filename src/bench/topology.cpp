@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@ constexpr int cpu_limit = 1 << 16;  // no kernel numbers CPUs so high
 constexpr auto kOfThread = static_cast<hwloc_membind_flags_t>(HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
 
 hwloc_topology* load_this_machine() {
+  // On some virtual machines it prints screens about what their firmware got wrong.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return nullptr;
   if (hwloc_topology_load(topology) == 0) return topology;

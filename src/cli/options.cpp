@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/device.h"
 #include "cost/cost.h"
 #include "input/error.h"
 #include "input/numbers.h"

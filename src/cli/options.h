@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/device.h"
 #include "model/model.h"
 #include "report/json.h"
 #include "report/output.h"
@@ -18,6 +17,8 @@ class App;
 }
 
 namespace memwall {
+
+class Device;
 
 // "f16,q8_0" split at commas; no item may be empty. Throws InputError; `option` names the list in the
 // message.
