@@ -5,6 +5,7 @@
 build_packages=(
   g++ cmake ninja-build
   libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev rapidjson-dev libopenblas-dev libhwy-dev
+  libhwloc-dev
 )
 # shellcheck disable=SC2034
 test_packages=(libgtest-dev libgmock-dev)
@@ -27,8 +28,8 @@ missing_packages() {
 ensure_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian system: nothing is installed. memwall needs a C++20 compiler, CMake 3.25, and"
-    say "yaml-cpp, CLI11, fmt, nlohmann-json, RapidJSON, Highway and a BLAS with cblas.h (OpenBLAS); its"
-    say "tests need GoogleTest with GoogleMock, its fuzzers clang. In Debian's names: $*"
+    say "yaml-cpp, CLI11, fmt, nlohmann-json, RapidJSON, Highway, hwloc and a BLAS with cblas.h (OpenBLAS);"
+    say "its tests need GoogleTest with GoogleMock, its fuzzers clang. In Debian's names: $*"
     return 0
   fi
   local missing

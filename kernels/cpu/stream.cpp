@@ -1,6 +1,7 @@
 #include "kernels/cpu/stream.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 
 #include "kernels/cpu/highway_targets.h"
@@ -9,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/stream.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -62,35 +64,76 @@ float sum(const float* a, std::size_t count, int streams) {
   }
 }
 
-// Ordinary stores, four vectors a step; a plain loop would become memcpy, which bypasses the cache.
-void copy(const float* HWY_RESTRICT a, float* HWY_RESTRICT b, std::size_t count) {
-  const F32 d;
-  std::size_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-    const VF v0 = hn::LoadU(d, a + i);
-    const VF v1 = hn::LoadU(d, a + i + kLanes);
-    const VF v2 = hn::LoadU(d, a + i + 2 * kLanes);
-    const VF v3 = hn::LoadU(d, a + i + 3 * kLanes);
-    hn::StoreU(v0, d, b + i);
-    hn::StoreU(v1, d, b + i + kLanes);
-    hn::StoreU(v2, d, b + i + 2 * kLanes);
-    hn::StoreU(v3, d, b + i + 3 * kLanes);
+// What an element of the output is, of vectors and of single floats.
+struct Copy {
+  static VF vector(F32 d, const float* a, const float*, VF) { return hn::LoadU(d, a); }
+  static float scalar(const float* a, const float*, float) { return *a; }
+};
+struct Scale {
+  static VF vector(F32 d, const float* a, const float*, VF s) { return hn::Mul(s, hn::LoadU(d, a)); }
+  static float scalar(const float* a, const float*, float s) { return s * *a; }
+};
+struct Add {
+  static VF vector(F32 d, const float* a, const float* b, VF) {
+    return hn::Add(hn::LoadU(d, a), hn::LoadU(d, b));
   }
-  for (; i < count; ++i) b[i] = a[i];
-}
+  static float scalar(const float* a, const float* b, float) { return *a + *b; }
+};
+struct Triad {
+  static VF vector(F32 d, const float* a, const float* b, VF s) {
+    return hn::MulAdd(s, hn::LoadU(d, b), hn::LoadU(d, a));
+  }
+  static float scalar(const float* a, const float* b, float s) { return *a + s * *b; }
+};
 
-void triad(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, float s,
+// Four vectors a step; a plain copying loop would become memcpy, which chooses its stores itself.
+template <class Pattern, bool kNontemporal>
+void write(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT out, float s,
            std::size_t count) {
   const F32 d;
   const VF factor = hn::Set(d, s);
   std::size_t i = 0;
-  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
-    const VF v0 = hn::MulAdd(factor, hn::LoadU(d, b + i), hn::LoadU(d, a + i));
-    const VF v1 = hn::MulAdd(factor, hn::LoadU(d, b + i + kLanes), hn::LoadU(d, a + i + kLanes));
-    hn::StoreU(v0, d, c + i);
-    hn::StoreU(v1, d, c + i + kLanes);
+  if constexpr (kNontemporal) {
+    // These stores must be aligned, and leave the core as whole lines only.
+    constexpr std::uintptr_t kLine = 64;
+    for (; i < count && reinterpret_cast<std::uintptr_t>(out + i) % kLine != 0; ++i) {
+      out[i] = Pattern::scalar(a + i, b + i, s);
+    }
   }
-  for (; i < count; ++i) c[i] = a[i] + s * b[i];
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    VF v[4];
+    for (std::size_t k = 0; k < 4; ++k) {
+      v[k] = Pattern::vector(d, a + i + k * kLanes, b + i + k * kLanes, factor);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      if constexpr (kNontemporal) {
+        hn::Stream(v[k], d, out + i + k * kLanes);
+      } else {
+        hn::StoreU(v[k], d, out + i + k * kLanes);
+      }
+    }
+  }
+  for (; i < count; ++i) out[i] = Pattern::scalar(a + i, b + i, s);
+  if constexpr (kNontemporal) hwy::FlushStream();  // or another thread may read what was there before
+}
+
+template <class Pattern>
+void write_by(Stores stores, const float* a, const float* b, float* out, float s, std::size_t count) {
+  if (stores == Stores::nontemporal) return write<Pattern, true>(a, b, out, s, count);
+  write<Pattern, false>(a, b, out, s, count);
+}
+
+void copy(const float* a, float* b, std::size_t count, Stores stores) {
+  write_by<Copy>(stores, a, a, b, 0, count);
+}
+void scale(const float* a, float* b, float s, std::size_t count, Stores stores) {
+  write_by<Scale>(stores, a, a, b, s, count);
+}
+void add(const float* a, const float* b, float* c, std::size_t count, Stores stores) {
+  write_by<Add>(stores, a, b, c, 0, count);
+}
+void triad(const float* a, const float* b, float* c, float s, std::size_t count, Stores stores) {
+  write_by<Triad>(stores, a, b, c, s, count);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -102,7 +145,11 @@ namespace memwall::cpu {
 
 HWY_EXPORT(sum);
 HWY_EXPORT(copy);
+HWY_EXPORT(scale);
+HWY_EXPORT(add);
 HWY_EXPORT(triad);
+
+bool has_nontemporal_stores() { return HWY_ARCH_X86 != 0; }
 
 float read(const float* a, std::int64_t first, std::int64_t last, int streams) {
   if (streams != 1 && streams != 2 && streams != 4 && streams != 8) {
@@ -112,14 +159,27 @@ float read(const float* a, std::int64_t first, std::int64_t last, int streams) {
   return HWY_DYNAMIC_DISPATCH(sum)(a + first, static_cast<std::size_t>(last - first), streams);
 }
 
-void copy(const float* a, float* b, std::int64_t first, std::int64_t last) {
+void copy(const float* a, float* b, std::int64_t first, std::int64_t last, Stores stores) {
   if (last <= first) return;
-  HWY_DYNAMIC_DISPATCH(copy)(a + first, b + first, static_cast<std::size_t>(last - first));
+  HWY_DYNAMIC_DISPATCH(copy)(a + first, b + first, static_cast<std::size_t>(last - first), stores);
 }
 
-void triad(const float* a, const float* b, float* c, float s, std::int64_t first, std::int64_t last) {
+void scale(const float* a, float* b, float s, std::int64_t first, std::int64_t last, Stores stores) {
   if (last <= first) return;
-  HWY_DYNAMIC_DISPATCH(triad)(a + first, b + first, c + first, s, static_cast<std::size_t>(last - first));
+  HWY_DYNAMIC_DISPATCH(scale)(a + first, b + first, s, static_cast<std::size_t>(last - first), stores);
+}
+
+void add(const float* a, const float* b, float* c, std::int64_t first, std::int64_t last, Stores stores) {
+  if (last <= first) return;
+  HWY_DYNAMIC_DISPATCH(add)
+  (a + first, b + first, c + first, static_cast<std::size_t>(last - first), stores);
+}
+
+void triad(const float* a, const float* b, float* c, float s, std::int64_t first, std::int64_t last,
+           Stores stores) {
+  if (last <= first) return;
+  HWY_DYNAMIC_DISPATCH(triad)
+  (a + first, b + first, c + first, s, static_cast<std::size_t>(last - first), stores);
 }
 
 }  // namespace memwall::cpu

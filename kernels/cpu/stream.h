@@ -11,8 +11,18 @@ namespace memwall::cpu {
 // depends on every element, so that nothing is elided. Bound by memory, not by its own additions:
 // independent wide accumulators in every stream. Throws std::invalid_argument for another `streams`.
 float read(const float* a, std::int64_t first, std::int64_t last, int streams);
-void copy(const float* a, float* b, std::int64_t first, std::int64_t last);  // b = a
-void triad(const float* a, const float* b, float* c, float s, std::int64_t first,
-           std::int64_t last);  // c = a + s b
+
+// Each writes every element of its output in the range, and nothing else; inputs and output do not overlap.
+// A non-temporal store bypasses the caches, so that its line is not read first.
+enum class Stores : std::uint8_t { ordinary, nontemporal };
+// False where the instruction set has none: then these are ordinary stores in disguise.
+bool has_nontemporal_stores();
+void copy(const float* a, float* b, std::int64_t first, std::int64_t last, Stores stores);  // b = a
+void scale(const float* a, float* b, float s, std::int64_t first, std::int64_t last,
+           Stores stores);  // b = s a
+void add(const float* a, const float* b, float* c, std::int64_t first, std::int64_t last,
+         Stores stores);  // c = a + b
+void triad(const float* a, const float* b, float* c, float s, std::int64_t first, std::int64_t last,
+           Stores stores);  // c = a + s b
 
 }  // namespace memwall::cpu

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <chrono>
 
 #include "bench/cpu_operands.h"
@@ -12,17 +13,26 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const Topology& topology) : context_(topology.cpus) {
-    info_.name = topology.cpu_name;
+  explicit CpuDevice(const CpuSettings& settings)
+      : topology_(machine_.choose(settings.choice, allowed_cpus())), context_(topology_.cpus) {
+    info_.name = topology_.cpu_name;
     info_.kind = "cpu";
     info_.threads = context_.pool.size();
+    info_.cpus = topology_.cpus;
+    info_.cores = topology_.cores;
     info_.pinned = context_.pool.pinned();
+    info_.numa_nodes = topology_.numa_nodes;
+    info_.numa = place_memory(settings.numa);
     info_.instruction_set = cpu::instruction_set();
     info_.blas = cpu::blas_description();
-    info_.l1d_bytes = topology.l1d_bytes;
-    info_.l2_bytes = topology.l2_bytes;
-    info_.last_level_bytes = topology.last_level_bytes;
+    info_.l1d_bytes = topology_.l1d_bytes;
+    info_.l2_bytes = topology_.l2_bytes;
+    info_.last_level_bytes = topology_.last_level_bytes;
     info_.available_bytes = available_memory_bytes();
+  }
+
+  ~CpuDevice() override {
+    if (info_.numa == NumaPolicy::interleave) machine_.forget_placement();
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -44,17 +54,33 @@ class CpuDevice final : public Device {
   double huge_page_share() const override { return context_.huge_share; }
 
  private:
+  // A page follows the policy of the thread that touches it first, so every worker takes it on; then it holds
+  // for all buffers, those of the standard library too. Returns the policy in force.
+  NumaPolicy place_memory(NumaPolicy policy) {
+    std::atomic<bool> granted{true};
+    context_.pool.run([&](int) {
+      if (!machine_.place_memory(policy)) granted = false;
+    });
+    if (granted) return policy;
+    machine_.forget_placement();
+    return NumaPolicy::local;
+  }
+
+  Machine machine_;
+  Topology topology_;
   CpuContext context_;
   DeviceInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> open_device(const std::string& word) {
-  if (word == "auto" || word == "cpu") return make_cpu_device();
+std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu) {
+  if (word == "auto" || word == "cpu") return make_cpu_device(cpu);
   throw InputError("--device: '" + word + "' is not a device of this build; it is auto or cpu");
 }
 
-std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(read_topology()); }
+std::unique_ptr<Device> make_cpu_device(const CpuSettings& settings) {
+  return std::make_unique<CpuDevice>(settings);
+}
 
 }  // namespace memwall

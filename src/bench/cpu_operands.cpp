@@ -8,6 +8,7 @@
 #include "bench/cpu_weights.h"
 #include "format/checked.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/cpu/widen.h"
 
 namespace memwall {
@@ -100,7 +101,7 @@ struct TaskVariants {
   std::vector<Variant> operator()(const StreamTask& t) const {
     if (t.pattern == StreamPattern::read)
       return {{"1 stream", 0}, {"2 streams", 0}, {"4 streams", 0}, {"8 streams", 0}};
-    return {{"plain", 0}};
+    return t.nontemporal && !cpu::has_nontemporal_stores() ? none() : plain();
   }
   std::vector<Variant> operator()(const AddTask& t) const {
     return is_supported(t.format) ? plain() : none();
@@ -120,12 +121,7 @@ struct TaskFootprint {
   int workers;
 
   Footprint operator()(const OpTask& t) const { return std::visit(FootprintOf{t.workload, workers}, t.work); }
-  Footprint operator()(const StreamTask& t) const {
-    const std::int64_t arrays = t.pattern == StreamPattern::read   ? 1
-                                : t.pattern == StreamPattern::copy ? 2
-                                                                   : 3;
-    return {.copy_bytes = checked_mul(t.bytes, arrays)};
-  }
+  Footprint operator()(const StreamTask& t) const { return {.copy_bytes = checked_mul(t.bytes, t.arrays())}; }
   Footprint operator()(const AddTask& t) const {
     return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n)};
   }

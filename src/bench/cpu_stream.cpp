@@ -1,31 +1,24 @@
-// The memory probes and the two baselines, add and matmul, on the CPU.
-#include <algorithm>
+// The memory probes on the CPU.
 #include <cmath>
 #include <span>
 
 #include "bench/cpu_data.h"
 #include "bench/cpu_operands.h"
-#include "kernels/cpu/blas.h"
-#include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/pack.h"
 #include "kernels/cpu/stream.h"
-#include "kernels/cpu/widen.h"
 
 namespace memwall {
 namespace {
 
-constexpr Format kF32{FormatKind::f32, 0, false};
-
 class StreamOperands final : public Operands {
  public:
   StreamOperands(const StreamTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed)
-      : pattern_(task.pattern),
+      : task_(task),
         context_(context),
         copies_(copies),
         elements_(task.bytes / 4),
-        buffer_(static_cast<std::size_t>(copies * arrays(task.pattern) * elements_ * 4)),
+        buffer_(static_cast<std::size_t>(copies * task.arrays() * elements_ * 4)),
         sums_(static_cast<std::size_t>(context.pool.size())) {
-    for (std::int64_t i = 0; i < copies * arrays(pattern_); ++i) {
+    for (std::int64_t i = 0; i < copies * task_.arrays(); ++i) {
       float* array = buffer_.as<float>() + i * elements_;
       context.pool.split(elements_, kGrain, [&](int, std::int64_t first, std::int64_t last) {
         fill_random_floats(std::span(array + first, static_cast<std::size_t>(last - first)), seed,
@@ -36,36 +29,45 @@ class StreamOperands final : public Operands {
   }
 
   void launch(std::size_t variant, std::int64_t turn) override {
-    float* a = array(turn, 0);
+    const cpu::Stores stores = task_.nontemporal ? cpu::Stores::nontemporal : cpu::Stores::ordinary;
+    const float* a = array(turn, 0);
+    const float* b = array(turn, 1);
+    float* out = array(turn, task_.arrays() - 1);
     context_.pool.split(elements_, kGrain, [&](int worker, std::int64_t first, std::int64_t last) {
-      switch (pattern_) {
+      switch (task_.pattern) {
         case StreamPattern::read:
           sums_[static_cast<std::size_t>(worker)] = cpu::read(a, first, last, 1 << variant);
           return;
         case StreamPattern::copy:
-          return cpu::copy(a, array(turn, 1), first, last);
+          return cpu::copy(a, out, first, last, stores);
+        case StreamPattern::scale:
+          return cpu::scale(a, out, kScale, first, last, stores);
+        case StreamPattern::add:
+          return cpu::add(a, b, out, first, last, stores);
         case StreamPattern::triad:
-          return cpu::triad(a, array(turn, 1), array(turn, 2), kScale, first, last);
+          return cpu::triad(a, b, out, kScale, first, last, stores);
       }
     });
   }
 
   double cold_bytes(std::int64_t) const override {
-    return static_cast<double>(arrays(pattern_) * elements_ * 4);
+    return static_cast<double>(task_.arrays() * elements_ * 4);
   }
   double flops(std::int64_t) const override {
-    return pattern_ == StreamPattern::triad ? 2.0 * static_cast<double>(elements_) : 0;
+    const bool computes = task_.pattern != StreamPattern::read && task_.pattern != StreamPattern::copy;
+    const double each = task_.pattern == StreamPattern::triad ? 2 : computes ? 1 : 0;
+    return each * static_cast<double>(elements_);
   }
 
   Check check(std::size_t variant) override {
     launch(variant, 0);
     Comparison comparison;
-    if (pattern_ == StreamPattern::read) {
+    if (task_.pattern == StreamPattern::read) {
       double sum = 0;
       double magnitudes = 0;
       for (std::int64_t i = 0; i < elements_; ++i) {
-        sum += static_cast<double>(array(0, 0)[i]);
-        magnitudes += std::abs(static_cast<double>(array(0, 0)[i]));
+        sum += value(0, i);
+        magnitudes += std::abs(value(0, i));
       }
       double measured = 0;
       for (const float part : sums_) measured += static_cast<double>(part);
@@ -73,12 +75,8 @@ class StreamOperands final : public Operands {
       return comparison.result();
     }
     for (const std::int64_t i : sample_indices(elements_, 1000)) {
-      const double a = static_cast<double>(array(0, 0)[i]);
-      const bool triad = pattern_ == StreamPattern::triad;
-      const double expected =
-          triad ? a + static_cast<double>(kScale) * static_cast<double>(array(0, 1)[i]) : a;
-      comparison.add(static_cast<double>(array(0, triad ? 2 : 1)[i]), expected,
-                     1e-6 * (1 + std::abs(expected)));
+      const double expected = expected_output(i);
+      comparison.add(value(task_.arrays() - 1, i), expected, 1e-6 * (1 + std::abs(expected)));
     }
     return comparison.result();
   }
@@ -86,14 +84,25 @@ class StreamOperands final : public Operands {
  private:
   static constexpr std::int64_t kGrain = 1024;
   static constexpr float kScale = 0.4F;
-  static std::int64_t arrays(StreamPattern pattern) {
-    return pattern == StreamPattern::read ? 1 : pattern == StreamPattern::copy ? 2 : 3;
-  }
   float* array(std::int64_t turn, std::int64_t index) const {
-    return buffer_.as<float>() + ((turn % copies_) * arrays(pattern_) + index) * elements_;
+    return buffer_.as<float>() + ((turn % copies_) * task_.arrays() + index) * elements_;
+  }
+  double value(std::int64_t index, std::int64_t at) const { return static_cast<double>(array(0, index)[at]); }
+  double expected_output(std::int64_t at) const {
+    const double scale = static_cast<double>(kScale);
+    switch (task_.pattern) {
+      case StreamPattern::scale:
+        return scale * value(0, at);
+      case StreamPattern::add:
+        return value(0, at) + value(1, at);
+      case StreamPattern::triad:
+        return value(0, at) + scale * value(1, at);
+      default:
+        return value(0, at);
+    }
   }
 
-  StreamPattern pattern_;
+  StreamTask task_;
   CpuContext& context_;
   std::int64_t copies_;
   std::int64_t elements_;
@@ -101,169 +110,11 @@ class StreamOperands final : public Operands {
   std::vector<float> sums_;
 };
 
-// Three n x n tensors a, b and c, in rotating copies.
-class SquareTensors {
- public:
-  SquareTensors(std::int64_t n, Format format, CpuContext& context, std::int64_t copies, std::uint64_t seed)
-      : n_(n),
-        format_(format),
-        copies_(copies),
-        bytes_(storage_bytes(format, n, n)),
-        buffer_(static_cast<std::size_t>(copies * 3 * bytes_)) {
-    for (std::int64_t i = 0; i < copies * 3; ++i) {
-      fill_random_weights(context.pool, format, n, n, buffer_.data() + i * bytes_,
-                          seed + static_cast<std::uint64_t>(i));
-    }
-    context.huge_share = buffer_.huge_share();
-  }
-
-  template <typename T>
-  T* tensor(std::int64_t turn, std::int64_t index) const {
-    return reinterpret_cast<T*>(buffer_.data() + ((turn % copies_) * 3 + index) * bytes_);
-  }
-  double value(std::int64_t index, std::int64_t at) const {
-    float value = 0;
-    cpu::unpack_row(format_, tensor<std::byte>(0, index) + at * storage_bytes(format_, 1, 1), 1, &value);
-    return static_cast<double>(value);
-  }
-  double bytes() const { return 3.0 * static_cast<double>(bytes_); }
-  bool is_f32() const { return format_ == kF32; }
-  std::int64_t n() const { return n_; }
-  // Relative rounding of a stored result.
-  double rounding() const { return is_f32() ? 1e-6 : 1e-3; }
-
- private:
-  std::int64_t n_;
-  Format format_;
-  std::int64_t copies_;
-  std::int64_t bytes_;
-  HugeBuffer buffer_;
-};
-
-class AddOperands final : public Operands {
- public:
-  AddOperands(const AddTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed)
-      : context_(context), tensors_(task.n, task.format, context, copies, seed) {}
-
-  void launch(std::size_t, std::int64_t turn) override {
-    const std::int64_t elements = tensors_.n() * tensors_.n();
-    const auto part = [&](int, std::int64_t first, std::int64_t last) {
-      if (tensors_.is_f32()) {
-        cpu::add_f32(tensors_.tensor<float>(turn, 0), tensors_.tensor<float>(turn, 1),
-                     tensors_.tensor<float>(turn, 2), first, last);
-      } else {
-        cpu::add_f16(tensors_.tensor<std::uint16_t>(turn, 0), tensors_.tensor<std::uint16_t>(turn, 1),
-                     tensors_.tensor<std::uint16_t>(turn, 2), first, last);
-      }
-    };
-    constexpr std::int64_t kLeastParallel = 16384;
-    if (elements < kLeastParallel) return part(0, 0, elements);
-    context_.pool.split(elements, 64, part);
-  }
-
-  double cold_bytes(std::int64_t) const override { return tensors_.bytes(); }
-  double flops(std::int64_t) const override { return static_cast<double>(tensors_.n() * tensors_.n()); }
-
-  Check check(std::size_t variant) override {
-    launch(variant, 0);
-    Comparison comparison;
-    for (const std::int64_t at : sample_indices(tensors_.n() * tensors_.n(), 1000)) {
-      const double sum = tensors_.value(0, at) + tensors_.value(1, at);
-      comparison.add(tensors_.value(2, at), sum, tensors_.rounding() * (std::abs(sum) + 1));
-    }
-    return comparison.result();
-  }
-
- private:
-  CpuContext& context_;
-  SquareTensors tensors_;
-};
-
-// c = a b in f32 through the BLAS. f16 tensors are widened on the way in and rounded on the way out: b by
-// all threads together, a and c by each thread's own rows.
-class MatmulOperands final : public Operands {
- public:
-  MatmulOperands(const MatmulTask& task, CpuContext& context, std::int64_t copies, std::uint64_t seed)
-      : context_(context), tensors_(task.n, task.format, context, copies, seed) {
-    if (!tensors_.is_f32()) {
-      for (std::vector<float>* wide : {&a_, &b_, &c_})
-        wide->resize(static_cast<std::size_t>(task.n * task.n));
-    }
-  }
-
-  void launch(std::size_t, std::int64_t turn) override {
-    const std::int64_t n = tensors_.n();
-    if (tensors_.is_f32()) {
-      return rows([&](int, std::int64_t first, std::int64_t last) {
-        cpu::sgemm(false, last - first, n, n, tensors_.tensor<float>(turn, 0) + first * n, n,
-                   tensors_.tensor<float>(turn, 1), n, tensors_.tensor<float>(turn, 2) + first * n, n);
-      });
-    }
-    const Format f16{FormatKind::f16, 0, false};
-    rows([&](int, std::int64_t first, std::int64_t last) {
-      cpu::widen_row(f16, tensors_.tensor<std::uint16_t>(turn, 1) + first * n, (last - first) * n,
-                     b_.data() + first * n);
-    });
-    rows([&](int, std::int64_t first, std::int64_t last) {
-      const std::int64_t count = (last - first) * n;
-      cpu::widen_row(f16, tensors_.tensor<std::uint16_t>(turn, 0) + first * n, count, a_.data() + first * n);
-      cpu::sgemm(false, last - first, n, n, a_.data() + first * n, n, b_.data(), n, c_.data() + first * n, n);
-      cpu::pack_row(f16, c_.data() + first * n, count, tensors_.tensor<std::uint16_t>(turn, 2) + first * n);
-    });
-  }
-
-  double cold_bytes(std::int64_t) const override { return tensors_.bytes(); }
-  double flops(std::int64_t) const override { return 2 * std::pow(static_cast<double>(tensors_.n()), 3); }
-
-  Check check(std::size_t variant) override {
-    launch(variant, 0);
-    const std::int64_t n = tensors_.n();
-    Comparison comparison;
-    for (const std::int64_t at : sample_indices(n * n, 64)) {
-      double sum = 0;
-      double magnitudes = 0;
-      for (std::int64_t k = 0; k < n; ++k) {
-        const double product = tensors_.value(0, at / n * n + k) * tensors_.value(1, k * n + at % n);
-        sum += product;
-        magnitudes += std::abs(product);
-      }
-      comparison.add(tensors_.value(2, at), sum,
-                     dot_tolerance(n, magnitudes) + tensors_.rounding() * std::abs(sum) + 1e-6);
-    }
-    return comparison.result();
-  }
-
- private:
-  // Splits the rows over the pool, but for matrices too small to pay for a barrier.
-  template <typename Part>
-  void rows(const Part& part) {
-    constexpr std::int64_t kLeastParallel = 128;
-    if (tensors_.n() < kLeastParallel) return part(0, 0, tensors_.n());
-    context_.pool.split(tensors_.n(), 8, part);
-  }
-
-  CpuContext& context_;
-  SquareTensors tensors_;
-  std::vector<float> a_;
-  std::vector<float> b_;
-  std::vector<float> c_;
-};
-
 }  // namespace
 
 std::unique_ptr<Operands> place_stream(const StreamTask& task, CpuContext& context, std::int64_t copies,
                                        std::uint64_t seed) {
   return std::make_unique<StreamOperands>(task, context, copies, seed);
-}
-
-std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, std::int64_t copies,
-                                    std::uint64_t seed) {
-  return std::make_unique<AddOperands>(task, context, copies, seed);
-}
-
-std::unique_ptr<Operands> place_matmul(const MatmulTask& task, CpuContext& context, std::int64_t copies,
-                                       std::uint64_t seed) {
-  return std::make_unique<MatmulOperands>(task, context, copies, seed);
 }
 
 }  // namespace memwall

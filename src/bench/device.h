@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "bench/topology.h"
 #include "cost/cost.h"
 
 namespace memwall {
@@ -19,11 +20,23 @@ struct OpTask {
   Workload workload;
 };
 
-// The memory probes; `bytes` is one array's length.
-enum class StreamPattern : std::uint8_t { read, copy, triad };
+// The memory probes, STREAM's four and a read; `bytes` is one array's length.
+enum class StreamPattern : std::uint8_t { read, copy, scale, add, triad };
 struct StreamTask {
   StreamPattern pattern = StreamPattern::read;
+  bool nontemporal = false;  // stores that bypass the caches, where the pattern has a store
   std::int64_t bytes = 0;
+
+  // Arrays that are read or written: what STREAM counts.
+  std::int64_t arrays() const {
+    if (pattern == StreamPattern::read) return 1;
+    return pattern == StreamPattern::copy || pattern == StreamPattern::scale ? 2 : 3;
+  }
+  // Bytes that move for each one counted: an ordinary store reads its line first (write-allocate).
+  double traffic() const {
+    const bool allocates = pattern != StreamPattern::read && !nontemporal;
+    return allocates ? static_cast<double>(arrays() + 1) / static_cast<double>(arrays()) : 1;
+  }
 };
 
 // The baselines on n x n tensors stored as f32 or f16: c = a + b, and c = a b.
@@ -63,7 +76,8 @@ struct Check {
 class Operands {
  public:
   virtual ~Operands() = default;
-  // Starts the task on the copies that `turn` selects; asynchronous where the device is.
+  // Starts the task on the copies that `turn` selects; asynchronous where the device is. Once interrupted()
+  // (interrupt.h), a long one may return early with its work undone: whoever times it discards the sample.
   virtual void launch(std::size_t variant, std::int64_t turn) = 0;
   // Compulsory bytes that launch moves to and from memory, and the FLOPs it computes.
   virtual double cold_bytes(std::int64_t turn) const = 0;
@@ -78,7 +92,11 @@ struct DeviceInfo {
   std::string name;  // "AMD EPYC 9354"
   std::string kind;  // "cpu" or "cuda"
   int threads = 0;
+  std::vector<int> cpus;  // the threads', ascending
+  int cores = 0;          // physical cores under them: fewer than threads where hardware threads share one
   bool pinned = false;
+  int numa_nodes = 1;
+  NumaPolicy numa = NumaPolicy::local;  // as the system granted it
   std::string instruction_set;
   std::string blas;
   std::int64_t l1d_bytes = 0;
@@ -103,10 +121,16 @@ class Device {
   virtual double huge_page_share() const = 0;
 };
 
-// The CPU this process runs on: one pinned thread a physical core.
-std::unique_ptr<Device> make_cpu_device();
+struct CpuSettings {
+  CpuChoice choice;
+  NumaPolicy numa = NumaPolicy::local;
+};
+
+// The CPU this process runs on: by default one pinned thread a physical core. Throws InputError where the
+// choice asks for more than there is.
+std::unique_ptr<Device> make_cpu_device(const CpuSettings& settings = {});
 
 // "auto" or "cpu"; throws InputError for another word. Auto takes the CPU while there is no other backend.
-std::unique_ptr<Device> open_device(const std::string& word);
+std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu = {});
 
 }  // namespace memwall

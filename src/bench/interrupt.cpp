@@ -1,21 +1,24 @@
 #include "bench/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 
 namespace memwall {
 namespace {
 
-volatile std::sig_atomic_t g_interrupted = 0;
+// Read by all threads, written by whichever the signal comes to; lock-free, so a handler may.
+std::atomic<bool> g_interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int signal) {
-  g_interrupted = 1;
+  g_interrupted.store(true, std::memory_order_relaxed);
   std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  g_interrupted = 0;
+  g_interrupted = false;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
 }
@@ -23,8 +26,9 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  g_interrupted = false;
 }
 
-bool interrupted() { return g_interrupted != 0; }
+bool interrupted() { return g_interrupted.load(std::memory_order_relaxed); }
 
 }  // namespace memwall

@@ -13,6 +13,7 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 };
 
+// Whether one came since the guard was made; false without a guard. From any thread.
 bool interrupted();
 
 }  // namespace memwall

@@ -21,6 +21,7 @@ StoppingRule prefill_rule() { return {.min_samples = 5, .min_time_s = 0.3, .max_
 // Microseconds a launch, thousands of launches a sample: a tenth of a second is many samples.
 StoppingRule elementwise_rule() { return {.min_samples = 10, .min_time_s = 0.05, .max_time_s = 0.3}; }
 StoppingRule probe_rule() { return {.min_samples = 10, .min_time_s = 0.3, .max_time_s = 1.0}; }
+StoppingRule stream_rule() { return {.min_samples = 7, .min_time_s = 0.1, .max_time_s = 0.25}; }
 
 StoppingRule limited(double seconds) {
   return {.min_samples = 5, .min_time_s = seconds / 4, .max_time_s = seconds};
@@ -59,6 +60,22 @@ bool same(const Workload& a, const Workload& b) {
 }
 
 }  // namespace
+
+const char* stream_name(StreamPattern pattern) {
+  switch (pattern) {
+    case StreamPattern::read:
+      return "read";
+    case StreamPattern::copy:
+      return "copy";
+    case StreamPattern::scale:
+      return "scale";
+    case StreamPattern::add:
+      return "add";
+    case StreamPattern::triad:
+      return "triad";
+  }
+  return "";
+}
 
 double Baseline::bytes() const { return 3.0 * static_cast<double>(storage_bytes(format, n, n)); }
 
@@ -180,14 +197,24 @@ void Session::probe() {
   ceiling_.emplace(device_);
   figures_.read_variant = ceiling_->variant();
   figures_.huge_page_share = ceiling_->huge_share();
-  const auto rate = [&](const char* what, const Task& task) {
-    announce(what);
-    const auto m = run(task, false, {.rule = probe_rule()});
-    return m ? m->bytes / m->seconds.median / 1e9 : 0;
-  };
-  figures_.copy_GBps = rate("copy bandwidth", kCopy);
-  figures_.triad_GBps = rate("triad bandwidth", kTriad);
-  rate("GEMM peak", kPeak);
+  for (const StreamPattern pattern :
+       {StreamPattern::copy, StreamPattern::scale, StreamPattern::add, StreamPattern::triad}) {
+    for (const bool nontemporal : {false, true}) {
+      const StreamTask task{pattern, nontemporal, kProbeArrayBytes};
+      announce(fmt::format("{} bandwidth{}", stream_name(pattern), nontemporal ? ", non-temporal" : ""));
+      if (const auto m = run(task, true, {.rule = stream_rule()})) {
+        const double share = m->of_read_bandwidth ? m->of_read_bandwidth->median * task.traffic() : 0;
+        figures_.streams.push_back({task, m->bytes / m->seconds.median / 1e9, share});
+      }
+    }
+  }
+  for (const StreamFigure& stream : figures_.streams) {
+    if (stream.task.nontemporal) continue;
+    if (stream.task.pattern == StreamPattern::copy) figures_.copy_GBps = stream.GBps;
+    if (stream.task.pattern == StreamPattern::triad) figures_.triad_GBps = stream.GBps;
+  }
+  announce("GEMM peak");
+  run(kPeak, false, {.rule = probe_rule()});
 }
 
 DeviceFigures Session::figures() const {
@@ -195,6 +222,9 @@ DeviceFigures Session::figures() const {
   if (ceiling_) {
     figures.read_GBps = ceiling_->median() / 1e9;
     figures.peak_GBps = std::max(figures.peak_GBps, ceiling_->fastest() / 1e9);
+    figures.streams.insert(
+        figures.streams.begin(),
+        {.task = {.bytes = kProbeArrayBytes}, .GBps = figures.read_GBps, .traffic_of_read = 1});
   }
   return figures;
 }

@@ -17,12 +17,24 @@ namespace memwall {
 // Says what is being measured, and how far along; called before each task.
 using ProgressCallback = std::function<void(const std::string& what, std::size_t done, std::size_t of)>;
 
+const char* stream_name(StreamPattern pattern);  // "read", "copy", ...
+
+// One of STREAM's patterns as measured, by the kind of its stores.
+struct StreamFigure {
+  StreamTask task;
+  double GBps = 0;  // bytes read plus bytes written, as STREAM counts
+  // The traffic's share of the read bandwidth, the median of paired samples; 0 where it was not paired.
+  double traffic_of_read = 0;
+  double traffic_GBps() const { return GBps * task.traffic(); }
+};
+
 // What the device's memory and arithmetic reach here.
 struct DeviceFigures {
   DeviceInfo info;
   double read_GBps = 0;
-  double copy_GBps = 0;  // bytes read plus bytes written, as STREAM counts; the write-allocate is not counted
+  double copy_GBps = 0;  // ordinary stores, as STREAM counts; the write-allocate is not counted
   double triad_GBps = 0;
+  std::vector<StreamFigure> streams;
   // The fastest sample of this run, of any kernel: what the device can do, so that no figure of the run
   // lies above it.
   double peak_GBps = 0;
@@ -135,7 +147,7 @@ class Session {
   std::int64_t memory_bytes_;
   ProgressCallback progress_;
   std::size_t done_ = 0;
-  std::size_t planned_ = 4;  // the probes
+  std::size_t planned_ = 10;  // the probes
   std::optional<ReadCeiling> ceiling_;
   DeviceFigures figures_;
   BaselineFigures baselines_;

@@ -113,15 +113,18 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   Measurement m;
   m.copies = settings.hot ? footprint.least_copies : cold_copies(footprint, device.info());
   const std::unique_ptr<Operands> operands = device.place(task, m.copies, settings.seed);
+  if (footprint.cold) m.huge_page_share = device.huge_page_share();
 
   std::int64_t turn = 0;
   m.variants = time_variants(device, *operands, variants, turn);
-  if (m.variants.size() < variants.size()) return std::nullopt;
+  // A launch that an interrupt cut short has neither a time nor a result.
+  if (m.variants.size() < variants.size() || interrupted()) return std::nullopt;
   const auto best = std::min_element(m.variants.begin(), m.variants.end(),
                                      [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   const auto variant = static_cast<std::size_t>(best - m.variants.begin());
   m.variant = best->name;
   m.check = operands->check(variant);
+  if (interrupted()) return std::nullopt;
   if (!m.check.passed()) {
     throw RunError(
         fmt::format("the kernel '{}' is wrong: an output is {:.3g} times its tolerance away from float64",
@@ -144,6 +147,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
     touched += sample_touched / static_cast<double>(m.launches_per_sample);
     sample_bytes /= static_cast<double>(m.launches_per_sample);
     const double seconds = time_launches(device, *operands, variant, turn, m.launches_per_sample);
+    if (interrupted()) break;  // it may have been cut short
     double cost = seconds * static_cast<double>(m.launches_per_sample);
     bytes += sample_bytes;
     if (paired) {

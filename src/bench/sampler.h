@@ -56,6 +56,7 @@ struct Measurement {
   std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only
   StopReason stop = StopReason::time_limit;
   std::int64_t copies = 0;
+  std::optional<double> huge_page_share;  // of what must be cold; nothing for ops on activations
   std::int64_t launches_per_sample = 0;
   Check check;
 };

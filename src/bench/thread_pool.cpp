@@ -68,30 +68,62 @@ void wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old,
 
 }  // namespace
 
+// What one worker tells the others; its own cache line, so that waiting for one worker does not slow another.
+struct alignas(64) Slot {
+  std::atomic<std::uint32_t> finished{0};  // the last run it finished
+  std::atomic<std::uint32_t> arrived{0};   // barriers it has come to
+};
+
+// Leaves the work of a worker that waits for one that threw.
+struct Abandoned {};
+
 // The atomics keep the default order, sequentially consistent: wait and notify rely on a store not passing
 // the load of the count of sleepers, and the release and acquire that publish the plain fields are in it.
+//
+// Both ways of meeting are the same two hops: the others write their slot, worker 0 reads them all and then
+// writes the one word they wait for. No word is written by two workers, so no line is fought for. Two threads
+// of one core (Zen 4): an empty run 0.13 us, a barrier 0.13 us; with one shared count that all decrement, and
+// a std::function, a run took 0.21.
 struct ThreadPool::State {
+  explicit State(std::size_t workers) : slots(workers) {}
+
   alignas(64) std::atomic<std::uint32_t> epoch{0};       // one more with every run
-  alignas(64) std::atomic<std::uint32_t> unfinished{0};  // workers of this run, the caller left out
-  alignas(64) const std::function<void(int)>* work = nullptr;
+  alignas(64) std::atomic<std::uint32_t> generation{0};  // one more with every barrier passed
+  alignas(64) ErasedWork call = nullptr;
+  const void* work = nullptr;
   bool stop = false;
   bool may_spin = false;
   bool pinned = true;
-  std::vector<int> callers_cpus;  // to restore
+  std::vector<int> callers_cpus;                // to restore
+  std::vector<Slot> slots;                      // by worker; worker 0's is not used
+  alignas(64) std::atomic<bool> broken{false};  // a worker threw in this run
   std::mutex mutex;
   std::exception_ptr error;  // guarded by mutex while workers run
 
   void call_work(int worker) {
     try {
-      (*work)(worker);
+      call(work, worker);
+    } catch (const Abandoned&) {
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
+      {
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+      }
+      broken.store(true);
     }
+    if (broken.load()) release(worker);
+  }
+
+  // Whoever waits for this worker at a barrier, or will, shall not wait for ever.
+  void release(int worker) {
+    std::atomic<std::uint32_t>& word =
+        worker == 0 ? generation : slots[static_cast<std::size_t>(worker)].arrived;
+    word.fetch_add(1);
+    word.notify_all();
   }
 };
 
-ThreadPool::ThreadPool(std::vector<int> cpus) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(std::vector<int> cpus) : state_(std::make_unique<State>(cpus.size())) {
   if (cpus.empty()) throw std::invalid_argument("a thread pool needs at least one CPU");
   State& state = *state_;
   state.callers_cpus = allowed_cpus();
@@ -127,11 +159,13 @@ void ThreadPool::stop_threads() {
 
 void ThreadPool::work_until_stopped(int worker) {
   State& state = *state_;
+  std::atomic<std::uint32_t>& finished = state.slots[static_cast<std::size_t>(worker)].finished;
   for (std::uint32_t epoch = 0;; ++epoch) {
     wait_for_change(state.epoch, epoch, state.may_spin);
     if (state.stop) return;
     state.call_work(worker);
-    if (state.unfinished.fetch_sub(1) == 1) state.unfinished.notify_one();
+    finished.store(epoch + 1);
+    finished.notify_one();
   }
 }
 
@@ -139,27 +173,42 @@ int ThreadPool::size() const { return static_cast<int>(threads_.size()) + 1; }
 
 bool ThreadPool::pinned() const { return state_->pinned; }
 
-void ThreadPool::run(const std::function<void(int worker)>& work) {
+void ThreadPool::run_erased(ErasedWork call, const void* work) {
   State& state = *state_;
-  state.work = &work;
-  state.unfinished.store(static_cast<std::uint32_t>(threads_.size()));
-  state.epoch.fetch_add(1);
+  state.call = call;
+  state.work = work;
+  const std::uint32_t before = state.epoch.fetch_add(1);
   state.epoch.notify_all();
   state.call_work(0);
-  for (std::uint32_t left = state.unfinished.load(); left != 0; left = state.unfinished.load()) {
-    wait_for_change(state.unfinished, left, state.may_spin);
+  for (std::size_t worker = 1; worker < state.slots.size(); ++worker) {
+    wait_for_change(state.slots[worker].finished, before, state.may_spin);
   }
-  state.work = nullptr;
-  if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
+  if (!state.broken.load()) return;
+  // Nobody runs now: the barriers start anew, wherever each worker left them.
+  state.broken.store(false);
+  state.generation.store(0);
+  for (Slot& slot : state.slots) slot.arrived.store(0);
+  std::rethrow_exception(std::exchange(state.error, nullptr));
 }
 
-void ThreadPool::split(std::int64_t items, std::int64_t grain,
-                       const std::function<void(int worker, std::int64_t first, std::int64_t last)>& work) {
-  const auto call = [&](int worker) {
-    const Range range = range_of(items, grain, size(), worker);
-    if (range.first < range.last) work(worker, range.first, range.last);
-  };
-  run(std::cref(call));  // by reference: a std::function of the lambda itself would allocate
+void ThreadPool::barrier(int worker) {
+  State& state = *state_;
+  if (worker == 0) {
+    const std::uint32_t passed = state.generation.load();
+    for (std::size_t other = 1; other < state.slots.size(); ++other) {
+      wait_for_change(state.slots[other].arrived, passed, state.may_spin);
+    }
+    if (state.broken.load()) throw Abandoned();  // call_work releases those who wait
+    state.generation.store(passed + 1);
+    state.generation.notify_all();
+    return;
+  }
+  std::atomic<std::uint32_t>& arrived = state.slots[static_cast<std::size_t>(worker)].arrived;
+  const std::uint32_t passed = arrived.load();
+  arrived.store(passed + 1);
+  arrived.notify_one();
+  wait_for_change(state.generation, passed, state.may_spin);
+  if (state.broken.load()) throw Abandoned();
 }
 
 ThreadPool::Range ThreadPool::range_of(std::int64_t items, std::int64_t grain, int workers, int worker) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,13 +26,28 @@ class ThreadPool {
 
   // Calls work(worker) on every worker, 0 ... size()-1, and returns when all have returned. The first
   // exception a worker threw is rethrown here. Workers spin briefly before they sleep, so that a
-  // microsecond's work does not pay a futex.
-  void run(const std::function<void(int worker)>& work);
+  // microsecond's work does not pay a futex. The call allocates nothing.
+  template <typename Work>
+  void run(const Work& work) {
+    run_erased([](const void* w, int worker) { (*static_cast<const Work*>(w))(worker); }, &work);
+  }
 
   // Splits [0, items) into size() contiguous ranges whose bounds are multiples of `grain` (but the last)
   // and calls work(worker, first, last) on every worker with a non-empty range. Throws as range_of does.
-  void split(std::int64_t items, std::int64_t grain,
-             const std::function<void(int worker, std::int64_t first, std::int64_t last)>& work);
+  template <typename Work>
+  void split(std::int64_t items, std::int64_t grain, const Work& work) {
+    run([&](int worker) {
+      const Range range = range_of(items, grain, size(), worker);
+      if (range.first < range.last) work(worker, range.first, range.last);
+    });
+  }
+
+  // Called by every worker inside one run(), the same number of times by each: returns when all have come,
+  // and what each wrote before is seen by all after. So a run can have phases for a fraction of a run's
+  // cost. Where a worker threw, the others leave their work here by an exception of the pool's own (let it
+  // pass), and run() rethrows the worker's.
+  void barrier(int worker);
+
   struct Range {
     std::int64_t first = 0;
     std::int64_t last = 0;
@@ -44,6 +58,8 @@ class ThreadPool {
   static Range range_of(std::int64_t items, std::int64_t grain, int workers, int worker);
 
  private:
+  using ErasedWork = void (*)(const void* work, int worker);
+  void run_erased(ErasedWork call, const void* work);
   void work_until_stopped(int worker);
   void stop_threads();
 

@@ -30,6 +30,16 @@ void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>&
                                arguments[1], join_or(nearest(arguments[1], names, 1))));
 }
 
+// An option given as "" would read as one that was not given.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty())
+        throw InputError(option->get_name() + ": its value is empty; give one, or leave it out");
+    }
+  }
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments) {
@@ -55,6 +65,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     throw InputError(one_line(error.what()) + "; --help shows what is right");
   }
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
   invocation.run();
   return invocation.status;
 }

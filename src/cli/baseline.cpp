@@ -28,8 +28,7 @@ struct BaselineOptions {
   std::string peak_tflops;
   std::string predict;
   bool no_prompt = false;
-  std::string memory;
-  std::string device = "auto";
+  DeviceOptions device;
 };
 
 constexpr Format kF32{FormatKind::f32, 0, false};
@@ -90,10 +89,9 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   settings.sweep_to = settings.n;
   settings.formats = {kF16, kF32};
   settings.sweep_format = kF32;
-  std::int64_t memory = 0;
-  if (!options.memory.empty()) memory = parse_bytes(options.memory, "--memory");
+  const std::int64_t memory = options.device.memory_bytes();
   std::optional<Ridge> ridge = datasheet_ridge(options);
-  const std::unique_ptr<Device> device = open_device(options.device);
+  const std::unique_ptr<Device> device = options.device.open();
   Progress progress;
   Session session(*device, memory, [&](const std::string& what, std::size_t done, std::size_t of) {
     progress.show(what, done, of);
@@ -102,15 +100,14 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   Output output(options.output.output);
   const std::optional<double> predicted = predicted_ratio(options, settings.n);
 
-  bool incomplete = false;
-  {
-    const InterruptGuard guard;
-    session.probe();
-    if (!interrupted()) session.run_baselines(settings);
-    incomplete = interrupted();
-  }
+  // To the end, so that a signal while the result is written does not lose it.
+  const InterruptGuard guard;
+  session.probe();
+  if (!interrupted()) session.run_baselines(settings);
+  const bool incomplete = interrupted();
   progress.clear();
   const DeviceFigures figures = session.figures();
+  for (const std::string& warning : huge_page_warnings(figures, {})) warn(warning);
   if (!ridge) ridge = Ridge{figures.ridge(), "measured here"};
   const BaselineFigures& found = session.baselines();
   write_result(
@@ -141,7 +138,7 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
            },
        .text =
            [&](const Style& style) {
-             std::string text = device_text(figures, style) + "\n" +
+             std::string text = device_text(figures, style) + "\n" + streams_text(figures, style) + "\n" +
                                 baselines_text(found, figures, *ridge, predicted, style);
              if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted") + "\n";
              return text;
@@ -161,9 +158,7 @@ void add_baseline(CLI::App& app, Invocation& invocation) {
                       "Datasheet peak in TFLOP/s, for the ridge point");
   command->add_option("--predict", options->predict, "How many times longer matmul will take than add");
   command->add_flag("--no-prompt", options->no_prompt, "Do not ask for a prediction");
-  command->add_option("--memory", options->memory,
-                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
-  command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
+  options->device.add(*command);
   options->output.add(*command);
   command->callback(
       [=, &invocation] { invocation.run = [=, &invocation] { baseline(*options, invocation); }; });

@@ -23,8 +23,7 @@ struct MeasureOptions {
   WorkloadOptions workload;
   OutputOptions output;
   std::string prompt = "512";
-  std::string memory;
-  std::string device = "auto";
+  DeviceOptions device;
   bool ops = false;
 };
 
@@ -50,7 +49,7 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   settings.contexts = options.workload.contexts();
   settings.prompts = parse_integer_list(options.prompt, "--prompt", {0, kMostContext});
   std::erase(settings.prompts, 0);
-  if (!options.memory.empty()) settings.memory_bytes = parse_bytes(options.memory, "--memory");
+  settings.memory_bytes = options.device.memory_bytes();
   return settings;
 }
 
@@ -124,7 +123,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   if (models.size() != 1) throw InputError("measure takes one weight and one KV format");
   const Model& model = models.front();
   const std::vector<Op> ops = group_equal(lower(model));
-  const std::unique_ptr<Device> device = open_device(options.device);
+  const std::unique_ptr<Device> device = options.device.open();
   Progress progress;
   Session session(
       *device, settings.memory_bytes,
@@ -138,16 +137,16 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   std::vector<std::string> warnings = warn_of(model, longest);
   const std::size_t printed = warnings.size();
 
-  bool incomplete = false;
-  {
-    const InterruptGuard guard;
-    session.probe();
-    // The model comes last: its predictions rest on the peaks of the whole run.
-    if (!interrupted()) session.run_baselines(small_baselines());
-    if (!interrupted()) session.run_model(ops, settings);
-    incomplete = interrupted();
-  }
+  // To the end, so that a signal while the result is written does not lose it.
+  const InterruptGuard guard;
+  session.probe();
+  // The model comes last: its predictions rest on the peaks of the whole run.
+  if (!interrupted()) session.run_baselines(small_baselines());
+  if (!interrupted()) session.run_model(ops, settings);
+  const bool incomplete = interrupted();
   for (const std::string& figure : impossible_figures(session.decode())) warnings.push_back(figure);
+  for (const std::string& refused : huge_page_warnings(session.figures(), session.decode()))
+    warnings.push_back(refused);
   progress.clear();
   for (std::size_t i = printed; i < warnings.size(); ++i) warn(warnings[i]);
   write_result(output, format,
@@ -166,10 +165,8 @@ void add_measure(CLI::App& app, Invocation& invocation) {
   options->workload.add(*command);
   command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")
       ->capture_default_str();
-  command->add_option("--memory", options->memory,
-                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
   command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");
-  command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
+  options->device.add(*command);
   options->output.add(*command);
   command->callback(
       [=, &invocation] { invocation.run = [=, &invocation] { measure(*options, invocation); }; });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/device.h"
 #include "cost/cost.h"
 #include "input/error.h"
 #include "input/numbers.h"
@@ -99,6 +100,45 @@ std::vector<std::int64_t> WorkloadOptions::batches() const {
 
 std::vector<std::int64_t> WorkloadOptions::contexts() const {
   return parse_integer_list(context, "--context", {1, kMostContext});
+}
+
+void DeviceOptions::add(CLI::App& command) {
+  command.add_option("--device", device, "auto or cpu")->capture_default_str();
+  command.add_option("--threads", threads,
+                     "Threads to run on; default one a physical core, or one a CPU of --cpus");
+  command.add_option("--cpus", cpus, "CPUs to run on, e.g. 0-3,8; default all that this process may use");
+  command
+      .add_option("--numa", numa,
+                  "local: memory lies on the node of the thread that reads it; interleave: on all in turn")
+      ->capture_default_str();
+  command.add_option("--memory", memory,
+                     "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
+}
+
+std::unique_ptr<Device> DeviceOptions::open() const {
+  CpuSettings settings;
+  constexpr std::int64_t kMostThreads = 65536;
+  if (!threads.empty())
+    settings.choice.threads = static_cast<int>(parse_integer(threads, "--threads", {1, kMostThreads}));
+  if (!cpus.empty()) settings.choice.cpus = parse_cpu_list(cpus, "--cpus");
+  if (numa == "interleave") {
+    settings.numa = NumaPolicy::interleave;
+  } else if (numa != "local") {
+    throw InputError(fmt::format("--numa: '{}' is neither local nor interleave", numa));
+  }
+  std::unique_ptr<Device> opened = open_device(device, settings);
+  const DeviceInfo& info = opened->info();
+  if (settings.numa == NumaPolicy::interleave) {
+    if (info.numa_nodes == 1)
+      warn("--numa interleave: there is one NUMA node, so nothing to interleave");
+    else if (info.numa != settings.numa)
+      warn("--numa interleave: the system refuses; memory is local");
+  }
+  return opened;
+}
+
+std::int64_t DeviceOptions::memory_bytes() const {
+  return memory.empty() ? 0 : parse_bytes(memory, "--memory");
 }
 
 void warn(const std::string& message) { fmt::print(stderr, "memwall: warning: {}\n", message); }

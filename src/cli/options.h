@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ class App;
 }
 
 namespace memwall {
+
+class Device;
 
 // "f16,q8_0" split at commas; no item may be empty. Throws InputError; `option` names the list in the
 // message.
@@ -45,6 +48,19 @@ struct WorkloadOptions {
   void add(CLI::App& command);
   std::vector<std::int64_t> batches() const;
   std::vector<std::int64_t> contexts() const;
+};
+
+// --device, --threads, --cpus, --numa and --memory.
+struct DeviceOptions {
+  std::string device = "auto";
+  std::string threads;
+  std::string cpus;
+  std::string numa = "local";
+  std::string memory;
+  void add(CLI::App& command);
+  // Throws InputError. Warns where the system refuses to interleave, or has nothing to interleave.
+  std::unique_ptr<Device> open() const;
+  std::int64_t memory_bytes() const;  // 0 where none was given; throws InputError
 };
 
 // A warning line on standard error.

@@ -36,6 +36,21 @@ Json measured_speed(double seconds, const Workload& workload, bool partial) {
   return json;
 }
 
+Json stream_figures(const StreamFigure& stream) {
+  Json json;
+  json["pattern"] = stream_name(stream.task.pattern);
+  if (stream.task.pattern == StreamPattern::read) {
+    json["stores"] = nullptr;
+  } else {
+    json["stores"] = stream.task.nontemporal ? "nontemporal" : "ordinary";
+  }
+  json["GBps"] = number(stream.GBps);
+  json["traffic_GBps"] = number(stream.traffic_GBps());
+  json["traffic_of_read_bandwidth"] =
+      stream.traffic_of_read > 0 ? number(stream.traffic_of_read) : Json(nullptr);
+  return json;
+}
+
 }  // namespace
 
 Json device_figures(const DeviceFigures& d) {
@@ -43,7 +58,11 @@ Json device_figures(const DeviceFigures& d) {
   json["name"] = d.info.name;
   json["kind"] = d.info.kind;
   json["threads"] = d.info.threads;
+  json["cpus"] = d.info.cpus;
+  json["cores"] = d.info.cores;
   json["pinned"] = d.info.pinned;
+  json["numa"] = {{"policy", d.info.numa == NumaPolicy::local ? "local" : "interleave"},
+                  {"nodes", d.info.numa_nodes}};
   json["instruction_set"] = d.info.instruction_set;
   json["driver"] = nullptr;
   json["blas"] = d.info.blas;
@@ -51,6 +70,8 @@ Json device_figures(const DeviceFigures& d) {
   json["read_variant"] = d.read_variant;
   json["copy_GBps"] = d.copy_GBps > 0 ? number(d.copy_GBps) : Json(nullptr);
   json["triad_GBps"] = d.triad_GBps > 0 ? number(d.triad_GBps) : Json(nullptr);
+  json["streams"] = Json::array();
+  for (const StreamFigure& stream : d.streams) json["streams"].push_back(stream_figures(stream));
   json["peak_GBps"] = d.peak_GBps > 0 ? number(d.peak_GBps) : Json(nullptr);
   json["peak_GFLOPs"] = d.peak_GFLOPs > 0 ? number(d.peak_GFLOPs) : Json(nullptr);
   json["ridge"] = d.peak_GFLOPs > 0 && d.read_GBps > 0 ? number(d.ridge()) : Json(nullptr);
@@ -90,12 +111,17 @@ Json baselines_figures(const BaselineFigures& baselines, const DeviceFigures& de
   Json sweep = Json::array();
   for (const Baseline& b : baselines.sweep) {
     Json row = baseline_figures(b, device);
-    row["bound"] = b.intensity() < ridge ? "memory" : "compute";
+    row["bound"] = sweep_bound(b, ridge);
     sweep.push_back(std::move(row));
   }
   json["all"] = std::move(all);
   json["sweep"] = std::move(sweep);
   return json;
+}
+
+const char* sweep_bound(const Baseline& b, double ridge) {
+  if (b.intensity() >= ridge) return "compute";
+  return b.in_cache.empty() ? "memory" : "cache";
 }
 
 std::optional<double> slowdown(const BaselineFigures& baselines, Format format) {
@@ -132,6 +158,7 @@ Json measured_op_figures(const MeasuredOp& measured) {
   json["of_read_bandwidth"] = m.of_read_bandwidth ? number(m.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       m.of_read_bandwidth ? interval(m.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["huge_page_share"] = m.huge_page_share ? number(*m.huge_page_share) : Json(nullptr);
   json["checked_outputs"] = m.check.outputs;
   add_sampling(json, m);
   return json;
@@ -164,6 +191,27 @@ std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& ste
     }
   }
   return found;
+}
+
+std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
+                                            const std::vector<MeasuredStep>& steps) {
+  constexpr double kLeastShare = 0.5;
+  const auto refused = [](const std::string& what, double share) {
+    return std::vector<std::string>{
+        fmt::format("only {:.0f} % of {} lies on huge pages, which costs bandwidth; "
+                    "/sys/kernel/mm/transparent_hugepage/enabled must say always or madvise",
+                    100 * share, what)};
+  };
+  if (device.read_GBps > 0 && device.huge_page_share < kLeastShare)
+    return refused("the read probe's buffer", device.huge_page_share);
+  for (const MeasuredStep& step : steps) {
+    for (const MeasuredOp& op : step.ops) {
+      if (!op.measurement || !op.measurement->huge_page_share) continue;
+      if (*op.measurement->huge_page_share < kLeastShare)
+        return refused("what " + op.op.name + " reads", *op.measurement->huge_page_share);
+    }
+  }
+  return {};
 }
 
 }  // namespace memwall

@@ -26,6 +26,17 @@ Json measured_op_figures(const MeasuredOp& op);
 // A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %.
 std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& steps);
 
+// A line where huge pages were refused: the read probe or an op's weights have less than half on them.
+std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
+                                            const std::vector<MeasuredStep>& steps);
+
+// What bounds a matmul of the sweep: "compute", "memory", or "cache" where its tensors sit in one, whose
+// bandwidth is not the one in the ridge.
+const char* sweep_bound(const Baseline& baseline, double ridge);
+
+// STREAM's table: bytes counted, bytes moved, by the kind of stores. Empty where nothing was measured.
+std::string streams_text(const DeviceFigures& device, const Style& style);
+
 std::string device_text(const DeviceFigures& device, const Style& style);
 std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style);
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "report/measured.h"
 #include "report/text.h"
@@ -30,13 +32,28 @@ std::string experts_text(const MeasuredStep& step) {
 
 std::string rate_or_dash(double value) { return value > 0 ? significant(value, 3) : "–"; }
 
+// "2 threads pinned, one a core (CPUs 0-1)"; hardware threads that share cores, and NUMA nodes, are told.
+std::string threads_text(const DeviceInfo& info) {
+  std::string text = fmt::format("{} thread{}{}", info.threads, info.threads == 1 ? "" : "s",
+                                 info.pinned ? " pinned" : " not pinned");
+  if (info.threads <= info.cores) {
+    text += ", one a physical core";
+  } else {
+    text += fmt::format(" on {} physical core{}", info.cores, info.cores == 1 ? "" : "s");
+  }
+  text += fmt::format(" (CPU{} {})", info.cpus.size() == 1 ? "" : "s", cpu_list(info.cpus));
+  if (info.numa_nodes > 1) {
+    text += fmt::format(", {} NUMA nodes, memory {}", info.numa_nodes,
+                        info.numa == NumaPolicy::local ? "local" : "interleaved");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string device_text(const DeviceFigures& d, const Style& style) {
-  std::string text =
-      style.apply(Tone::bold, d.info.name) +
-      fmt::format("\n{} thread{}{}, {}, {}\n", d.info.threads, d.info.threads == 1 ? "" : "s",
-                  d.info.pinned ? " pinned" : " not pinned", d.info.instruction_set, d.info.blas);
+  std::string text = style.apply(Tone::bold, d.info.name) +
+                     fmt::format("\n{}, {}, {}\n", threads_text(d.info), d.info.instruction_set, d.info.blas);
   text += fmt::format("read {} GB/s ({}, {} on huge pages), copy {}, triad {}\n", rate_or_dash(d.read_GBps),
                       d.read_variant, percent(d.huge_page_share), rate_or_dash(d.copy_GBps),
                       rate_or_dash(d.triad_GBps));
@@ -47,6 +64,44 @@ std::string device_text(const DeviceFigures& d, const Style& style) {
     text += fmt::format("; ridge {} FLOP/byte", significant(d.ridge(), 3));
   return text + "\n";
 }
+
+std::string streams_text(const DeviceFigures& device, const Style& style) {
+  if (device.streams.empty()) return "";
+  Table table(
+      {{"pattern", Align::left}, {"stores", Align::left}, {"counted GB/s"}, {"moved GB/s"}, {"of read"}});
+  for (const StreamFigure& stream : device.streams) {
+    const bool reads = stream.task.pattern == StreamPattern::read;
+    table.row({stream_name(stream.task.pattern),
+               reads                     ? "none"
+               : stream.task.nontemporal ? "non-temporal"
+                                         : "ordinary",
+               significant(stream.GBps, 3), significant(stream.traffic_GBps(), 3),
+               stream.traffic_of_read > 0 && !reads ? percent(stream.traffic_of_read) : ""});
+  }
+  return style.apply(Tone::bold, "Streams") + "\n\n" + table.render(style) +
+         "\ncounted as STREAM does; an ordinary store also reads its line first (write-allocate): moved "
+         "counts that too\n";
+}
+
+namespace {
+
+// The least share of what the step's cold ops read that lies on huge pages.
+std::string huge_pages_text(const MeasuredStep& step) {
+  std::optional<double> least;
+  for (const MeasuredOp& op : step.ops) {
+    if (!op.measurement || !op.measurement->huge_page_share) continue;
+    least = std::min(least.value_or(1), *op.measurement->huge_page_share);
+  }
+  return least ? fmt::format("weights and cache at least {} on huge pages\n", percent(*least)) : "";
+}
+
+Table::Cell sweep_bound_cell(const Baseline& matmul, double ridge) {
+  const std::string bound = sweep_bound(matmul, ridge);
+  if (bound == "cache") return {"cache-resident", Tone::plain};
+  return bound_cell(bound == "memory" ? Bound::memory : Bound::compute);
+}
+
+}  // namespace
 
 std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style) {
   const Workload& w = step.workload;
@@ -92,7 +147,8 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     }
     table.row(std::move(cells));
   }
-  text += table.render(style) + "\n" + experts_text(step);
+  text += table.render(style) + "
+" + experts_text(step) + huge_pages_text(step);
   const double tokens = static_cast<double>(w.rows());
   const double measured = step.measured_seconds();
   const char* unit = decode ? "tokens/s" : "prompt tokens/s";
@@ -189,8 +245,7 @@ std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures
     sweep.row({fmt::format("{}", matmul.n), significant(matmul.intensity(), 4),
                significant(add.bytes() / add.seconds() / 1e9, 3),
                significant(matmul.bytes() / matmul.seconds() / 1e9, 3), significant(gflops / 1e3, 3),
-               percent(gflops / device.peak_GFLOPs),
-               bound_cell(matmul.intensity() < ridge.flop_per_byte ? Bound::memory : Bound::compute),
+               percent(gflops / device.peak_GFLOPs), sweep_bound_cell(matmul, ridge.flop_per_byte),
                matmul.in_cache.empty() ? "memory" : matmul.in_cache});
   }
   text += "\n" +

@@ -1,7 +1,10 @@
 // The CPU device on small tasks of every kind: each variant's outputs against float64.
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "bench/device.h"
+#include "bench/interrupt.h"
 #include "input/error.h"
 
 namespace memwall {
@@ -175,8 +178,11 @@ TEST_F(CpuDeviceTest, ElementwiseOpsAndTheEmbedding) {
 }
 
 TEST_F(CpuDeviceTest, ProbesAndBaselines) {
-  for (const StreamPattern pattern : {StreamPattern::read, StreamPattern::copy, StreamPattern::triad}) {
+  for (const StreamPattern pattern : {StreamPattern::read, StreamPattern::copy, StreamPattern::scale,
+                                      StreamPattern::add, StreamPattern::triad}) {
     expect_right(StreamTask{.pattern = pattern, .bytes = 1 << 20});
+    const StreamTask bypassing{.pattern = pattern, .nontemporal = true, .bytes = 1 << 20};
+    if (!device_->variants(bypassing).empty()) expect_right(bypassing);
   }
   for (const char* name : {"f32", "f16"}) {
     for (const std::int64_t n : {16, 100, 200}) {
@@ -184,6 +190,35 @@ TEST_F(CpuDeviceTest, ProbesAndBaselines) {
       expect_right(MatmulTask{.n = n, .format = format(name)});
     }
   }
+}
+
+TEST_F(CpuDeviceTest, AnInterruptedMatmulIsLeftUndone) {
+  const auto operands = device_->place(MatmulTask{.n = 256, .format = format("f32")}, 1, 1);
+  {
+    const InterruptGuard guard;
+    std::raise(SIGINT);
+    EXPECT_FALSE(operands->check(0).passed());
+  }
+  const InterruptGuard anew;
+  EXPECT_TRUE(operands->check(0).passed());
+}
+
+// Blocks that an interrupt may fall between: a few a thread on machines of few cores.
+TEST_F(CpuDeviceTest, ALargeMatmulIsRightAcrossItsBlocks) {
+  expect_right(MatmulTask{.n = 3500, .format = format("f32")}, 1);
+}
+
+TEST_F(CpuDeviceTest, RunsOnTheThreadsAskedFor) {
+  const std::vector<int> allowed = allowed_cpus();
+  const auto one = make_cpu_device({.choice = {.threads = 1, .cpus = {}}, .numa = NumaPolicy::interleave});
+  EXPECT_EQ(one->info().threads, 1);
+  EXPECT_EQ(one->info().cores, 1);
+  EXPECT_EQ(one->info().cpus.size(), 1U);
+  const auto last = make_cpu_device({.choice = {.cpus = {allowed.back()}}});
+  EXPECT_EQ(last->info().cpus, std::vector<int>{allowed.back()});
+  EXPECT_EQ(last->info().numa, NumaPolicy::local);
+  const int too_many = static_cast<int>(allowed.size()) + 1;
+  EXPECT_THROW(make_cpu_device({.choice = {.threads = too_many, .cpus = {}}}), InputError);
 }
 
 TEST_F(CpuDeviceTest, TellsWhatItIs) {

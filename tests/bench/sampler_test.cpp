@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <map>
 
+#include "bench/interrupt.h"
 #include "bench/measure.h"
 #include "input/error.h"
 
@@ -21,6 +23,8 @@ class FakeDevice : public Device {
     FakeOperands(FakeDevice& d, double bytes, bool probe) : device(d), launch_bytes(bytes), is_probe(probe) {}
     void launch(std::size_t variant, std::int64_t turn) override {
       const double rate = is_probe ? device.probe_rate : device.rates.at(variant);
+      if (!is_probe && device.launches == device.interrupted_launch && !interrupted()) std::raise(SIGINT);
+      if (!is_probe && interrupted()) return;  // cut short: no time passes
       device.clock += launch_bytes / rate;
       if (!is_probe) {
         ++device.launches;
@@ -71,6 +75,7 @@ class FakeDevice : public Device {
   std::int64_t copy_bytes = 1 << 20;
   bool cold = true;
   std::size_t wrong_variant = 99;
+  int interrupted_launch = -1;
   double clock = 0;
   int launches = 0;
   std::int64_t copies_placed = 1;
@@ -121,6 +126,36 @@ TEST(Sampler, TakesTheFastestVariantAndKeepsTheOthersFigures) {
   EXPECT_EQ(m->variant, "v1");
   ASSERT_EQ(m->variants.size(), 3U);
   EXPECT_GT(m->variants[0].seconds, m->variants[2].seconds);
+}
+
+// A launch that an interrupt cuts short looks fast and leaves its result undone: neither may be seen.
+TEST(Sampler, AnInterruptedSampleIsDiscarded) {
+  for (const int at : {0, 1, 2, 3, 5, 50, 200, 500, 1500, 3000}) {
+    FakeDevice device;
+    device.rates = {10e9, 10e9};
+    device.interrupted_launch = at;
+    const InterruptGuard guard;
+    const auto m = measure_task(device, some_task(), nullptr, {});
+    if (!m) continue;
+    EXPECT_NEAR(m->fastest, static_cast<double>(1 << 20) / 10e9, 1e-12) << at;
+    EXPECT_GE(m->seconds.n, 3U) << at;
+    EXPECT_EQ(m->stop, interrupted() ? StopReason::interrupted : StopReason::quiet) << at;
+  }
+}
+
+TEST(Sampler, AnInterruptBeforeTheCheckIsNoWrongKernel) {
+  FakeDevice device;
+  device.wrong_variant = 0;  // as an undone result would look
+  device.interrupted_launch = 1;
+  const InterruptGuard guard;
+  EXPECT_FALSE(measure_task(device, some_task(), nullptr, {}));
+}
+
+TEST(Sampler, TellsTheHugePagesOfWhatIsCold) {
+  FakeDevice device;
+  EXPECT_EQ(measure_task(device, some_task(), nullptr, {})->huge_page_share, 1.0);
+  device.cold = false;
+  EXPECT_FALSE(measure_task(device, some_task(), nullptr, {})->huge_page_share);
 }
 
 TEST(Sampler, AWrongKernelFailsTheRun) {
@@ -189,12 +224,30 @@ TEST(Session, NoShareOfAPeakPassesOne) {
   session.probe();
   session.run_baselines({.n = 64, .formats = {kF16}, .sweep_format = kF16, .sweep_to = 32});
   const DeviceFigures figures = session.figures();
+  ASSERT_EQ(figures.streams.size(), 9U);  // a read, and four patterns by two kinds of stores
+  for (const StreamFigure& stream : figures.streams) {
+    EXPECT_NEAR(stream.GBps, 20, 1e-6) << stream_name(stream.task.pattern);
+    EXPECT_NEAR(stream.traffic_of_read, stream.task.traffic(), 1e-6) << stream_name(stream.task.pattern);
+  }
+  EXPECT_NEAR(figures.copy_GBps, 20, 1e-6);
+  EXPECT_NEAR(figures.triad_GBps, 20, 1e-6);
   EXPECT_EQ(session.baselines().pairs.size(), 2U);
   EXPECT_EQ(session.baselines().sweep.size(), 4U);  // add and matmul at 16 and 32
   for (const Baseline& b : session.baselines().pairs) {
     EXPECT_LE(b.measurement.flops / b.seconds() / 1e9, figures.peak_GFLOPs * (1 + 1e-12));
     EXPECT_LE(b.measurement.bytes / b.seconds() / 1e9, figures.peak_GBps * (1 + 1e-12));
   }
+}
+
+TEST(StreamTraffic, NamesTheWriteAllocate) {
+  const auto traffic = [](StreamPattern pattern, bool nontemporal) {
+    return StreamTask{pattern, nontemporal, 64}.traffic();
+  };
+  using enum StreamPattern;
+  EXPECT_DOUBLE_EQ(traffic(read, false), 1);
+  for (const StreamPattern pattern : {copy, scale}) EXPECT_DOUBLE_EQ(traffic(pattern, false), 3.0 / 2);
+  for (const StreamPattern pattern : {add, triad}) EXPECT_DOUBLE_EQ(traffic(pattern, false), 4.0 / 3);
+  for (const StreamPattern pattern : {copy, scale, add, triad}) EXPECT_DOUBLE_EQ(traffic(pattern, true), 1);
 }
 
 TEST(Baseline, IntensitiesAreTheTextbooks) {

@@ -116,6 +116,89 @@ TEST_P(ThreadPoolOf, SplitCoversEveryItemOnce) {
   }
 }
 
+TEST_P(ThreadPoolOf, ABarrierOrdersThePhasesOfOneRun) {
+  ThreadPool pool(cpus_for(GetParam()));
+  const auto n = static_cast<std::size_t>(GetParam());
+  // Plain integers, passed round the workers: ThreadSanitizer sees a phase that overlaps the next.
+  std::vector<int> values(n);
+  std::vector<int> next(n);
+  for (int run = 0; run < 20; ++run) {
+    std::fill(values.begin(), values.end(), 0);
+    constexpr int rounds = 300;
+    pool.run([&](int worker) {
+      const auto w = static_cast<std::size_t>(worker);
+      for (int i = 0; i < rounds; ++i) {
+        next[(w + 1) % n] = values[w] + 1;
+        pool.barrier(worker);
+        values[w] = next[w];
+        pool.barrier(worker);
+      }
+    });
+    EXPECT_EQ(values, std::vector<int>(n, rounds));
+  }
+}
+
+TEST_P(ThreadPoolOf, ABarrierWakesThoseWhoSleepAtIt) {
+  ThreadPool pool(cpus_for(GetParam()));
+  for (int late = 0; late < pool.size(); ++late) {
+    std::atomic<int> before{0};
+    std::atomic<int> wrong{0};
+    pool.run([&](int worker) {
+      if (worker == late) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++before;
+      pool.barrier(worker);
+      if (before.load() != pool.size()) ++wrong;
+    });
+    EXPECT_EQ(wrong.load(), 0);
+  }
+}
+
+// Whoever throws, wherever the others are: none waits for ever, nobody passes the barrier that one did not
+// come to, and the pool works on.
+TEST_P(ThreadPoolOf, AThrowFreesThoseAtABarrier) {
+  ThreadPool pool(cpus_for(GetParam()));
+  for (int thrower = 0; thrower < pool.size(); ++thrower) {
+    for (int phase = 0; phase < 4; ++phase) {
+      for (const bool late : {false, true}) {
+        std::atomic<int> passed{0};
+        try {
+          pool.run([&](int worker) {
+            for (int i = 0; i < 4; ++i) {
+              if (worker == thrower && i == phase) {
+                if (late) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                throw std::runtime_error("worker " + std::to_string(worker));
+              }
+              pool.barrier(worker);
+              ++passed;
+            }
+          });
+          ADD_FAILURE() << "nothing thrown";
+        } catch (const std::runtime_error& error) {
+          EXPECT_EQ(error.what(), "worker " + std::to_string(thrower));
+        }
+        EXPECT_LE(passed.load(), phase * pool.size());
+        std::vector<int> ran(static_cast<std::size_t>(pool.size()), 0);
+        pool.run([&](int worker) {
+          pool.barrier(worker);
+          ran[static_cast<std::size_t>(worker)] = 1;
+        });
+        EXPECT_EQ(ran, std::vector<int>(ran.size(), 1));
+      }
+    }
+  }
+}
+
+TEST_P(ThreadPoolOf, WhenAllThrowOneIsTold) {
+  ThreadPool pool(cpus_for(GetParam()));
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_THROW(pool.run([&](int worker) {
+      if (worker % 2 == 0) pool.barrier(worker);
+      throw std::logic_error("all");
+    }),
+                 std::logic_error);
+  }
+}
+
 TEST_P(ThreadPoolOf, LeavesNoThreadAndTheCallersAffinity) {
   const std::vector<int> before = allowed_cpus();
   { ThreadPool warm_up(cpus_for(2)); }  // a sanitizer may start a thread of its own with the first

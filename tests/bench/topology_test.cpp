@@ -1,66 +1,27 @@
 #include "bench/topology.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+#include <hwloc.h>
 #include <sys/utsname.h>
 
-#include <filesystem>
-#include <fstream>
+#include <cstdio>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "input/error.h"
 
 namespace memwall {
 namespace {
 
-namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 
-// A folder of its own for each test, with files written by path.
-class FakeSystem : public testing::Test {
- protected:
-  FakeSystem() {
-    std::string name = (fs::temp_directory_path() / "memwall-topology-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    root_ = name;
-  }
-  ~FakeSystem() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
-  void write(const std::string& path, const std::string& text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text << '\n';
-  }
-  void cache(int cpu, int index, int level, const std::string& type, const std::string& size,
-             const std::string& shared) const {
-    const std::string folder = "cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index) + "/";
-    write(folder + "level", std::to_string(level));
-    write(folder + "type", type);
-    write(folder + "size", size);
-    if (!shared.empty()) write(folder + "shared_cpu_list", shared);
-  }
-  void siblings(int cpu, const std::string& list) const {
-    write("cpu" + std::to_string(cpu) + "/topology/core_cpus_list", list);
-  }
-  // CPU `cpu` of a machine whose cores have 48 KiB, 2 MiB and a share of a 32 MiB cache.
-  void cpu(int cpu, const std::string& core, const std::string& socket) const {
-    siblings(cpu, core);
-    cache(cpu, 0, 1, "Data", "48K", core);
-    cache(cpu, 1, 1, "Instruction", "32K", core);
-    cache(cpu, 2, 2, "Unified", "2048K", core);
-    cache(cpu, 3, 3, "Unified", "32768K", socket);
-  }
-  Topology read(const std::vector<int>& allowed) const {
-    return read_topology(root_.string(), (root_ / "cpuinfo").string(), allowed);
-  }
-
-  fs::path root_;
-};
-
-using TopologyTest = FakeSystem;
-using AvailableMemory = FakeSystem;
+constexpr std::int64_t kib = 1024;
+constexpr std::int64_t mib = 1024 * kib;
 
 std::vector<int> first_cpus(int n) {
   std::vector<int> cpus(static_cast<std::size_t>(n));
@@ -68,177 +29,277 @@ std::vector<int> first_cpus(int n) {
   return cpus;
 }
 
-constexpr std::int64_t kib = 1024;
-constexpr std::int64_t mib = 1024 * kib;
-constexpr std::int64_t gib = 1024 * mib;
+hwloc_topology_t new_topology() {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0) throw std::runtime_error("no hwloc");
+  return topology;
+}
 
-TEST_F(TopologyTest, TwoSocketsWithHardwareThreads) {
-  // Linux numbers the second threads after all the first ones: core of CPU 0 is "0,4".
-  for (int i = 0; i < 8; ++i) {
-    const int core = i % 4;
-    cpu(i, std::to_string(core) + "," + std::to_string(core + 4), core < 2 ? "0-1,4-5" : "2-3,6-7");
+// A regular machine in hwloc's synthetic notation.
+std::unique_ptr<Machine> synthetic(const std::string& description) {
+  const hwloc_topology_t topology = new_topology();
+  if (hwloc_topology_set_synthetic(topology, description.c_str()) != 0 ||
+      hwloc_topology_load(topology) != 0) {
+    hwloc_topology_destroy(topology);
+    throw std::runtime_error(description);
   }
-  write("online", "0-7");
-  write("cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9354 32-Core Processor\n");
-  const Topology all = read(first_cpus(8));
-  EXPECT_EQ(all.cpu_name, "AMD EPYC 9354");
+  return std::make_unique<Machine>(topology);
+}
+
+// An object of hwloc's XML with its CPUs: for machines that are not regular.
+struct Part {
+  std::string xml;
+  std::uint64_t cpus = 0;
+};
+
+Part part(const std::string& type, const std::string& attributes, const std::vector<Part>& children,
+          std::uint64_t own = 0, const std::string& inside = "") {
+  static int id = 0;
+  Part made;
+  made.cpus = own;
+  std::string content = inside;
+  for (const Part& child : children) {
+    made.cpus |= child.cpus;
+    content += child.xml;
+  }
+  char set[32];
+  std::snprintf(set, sizeof set, "0x%llx", static_cast<unsigned long long>(made.cpus));
+  const std::string cpus = std::string("cpuset=\"") + set + "\" complete_cpuset=\"" + set + "\" ";
+  made.xml = "<object type=\"" + type + "\" " + cpus +
+             "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"" + std::to_string(++id) + "\" " +
+             attributes + ">" + content + "</object>\n";
+  return made;
+}
+
+Part unit(int cpu) {
+  return part("PU", "os_index=\"" + std::to_string(cpu) + "\"", {}, std::uint64_t{1} << cpu);
+}
+Part cache(int level, std::int64_t bytes, const std::vector<Part>& children) {
+  return part("L" + std::to_string(level) + "Cache",
+              "cache_size=\"" + std::to_string(bytes) + "\" depth=\"" + std::to_string(level) +
+                  "\" cache_linesize=\"64\" cache_associativity=\"8\" cache_type=\"" +
+                  (level == 1 ? "1" : "0") + "\"",
+              children);
+}
+Part core(const std::vector<int>& cpus) {
+  std::vector<Part> units;
+  for (const int cpu : cpus) units.push_back(unit(cpu));
+  return part("Core", "os_index=\"" + std::to_string(cpus.front()) + "\"", units);
+}
+Part core_with_l1(std::int64_t l1, const std::vector<int>& cpus) { return cache(1, l1, {core(cpus)}); }
+
+std::unique_ptr<Machine> from_xml(const std::vector<Part>& parts, const std::string& model) {
+  const Part package =
+      part("Package", "os_index=\"0\"", parts, 0, "<info name=\"CPUModel\" value=\"" + model + "\"/>");
+  const Part node = part("NUMANode", "os_index=\"0\" local_memory=\"1073741824\"", {}, package.cpus);
+  const std::string text =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+      "<topology version=\"2.0\">\n" +
+      part("Machine", "os_index=\"0\" allowed_nodeset=\"0x1\"", {node, package}).xml + "</topology>\n";
+  const hwloc_topology_t topology = new_topology();
+  if (hwloc_topology_set_xmlbuffer(topology, text.c_str(), static_cast<int>(text.size() + 1)) != 0 ||
+      hwloc_topology_load(topology) != 0) {
+    hwloc_topology_destroy(topology);
+    throw std::runtime_error(text);
+  }
+  return std::make_unique<Machine>(topology);
+}
+
+std::string refusal(const Machine& machine, const CpuChoice& choice, const std::vector<int>& allowed) {
+  try {
+    machine.choose(choice, allowed);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// Two sockets of two cores of two hardware threads; Linux numbers the second threads after all the first.
+std::unique_ptr<Machine> two_sockets() {
+  return synthetic(
+      "pack:2 [numa(memory=1073741824)] l3:1(size=33554432) l2:2(size=2097152) l1d:1(size=49152) core:1 "
+      "pu:2(indexes=0,4,1,5,2,6,3,7)");
+}
+
+TEST(Topology, TwoSocketsWithHardwareThreads) {
+  const auto machine = two_sockets();
+  const Topology all = machine->choose({}, first_cpus(8));
   EXPECT_EQ(all.cpus, (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(all.logical_cpus, 8);
+  EXPECT_EQ(all.cores, 4);
+  EXPECT_EQ(all.numa_nodes, 2);
   EXPECT_EQ(all.l1d_bytes, 48 * kib);
   EXPECT_EQ(all.l2_bytes, 2 * mib);
   EXPECT_EQ(all.last_level_bytes, 64 * mib);
 
   // A container with both threads of one core and the second thread of another, all on one socket.
-  const Topology some = read({7, 2, 6});
+  const Topology some = machine->choose({}, {2, 6, 7});
   EXPECT_EQ(some.cpus, (std::vector<int>{2, 7}));
-  EXPECT_EQ(some.logical_cpus, 3);
+  EXPECT_EQ(some.cores, 2);
   EXPECT_EQ(some.last_level_bytes, 32 * mib);
 }
 
-TEST_F(TopologyTest, OldKernelsNameSiblingsOtherwise) {
-  write("cpu0/topology/thread_siblings_list", "0-1");
-  write("cpu1/topology/thread_siblings_list", "0-1");
-  EXPECT_EQ(read({0, 1}).cpus, std::vector<int>{0});
+TEST(Topology, ThreadsFillCoresBeforeTheirSecondHardwareThreads) {
+  const auto machine = two_sockets();
+  const auto cpus = [&](int threads) {
+    return machine->choose({.threads = threads, .cpus = {}}, first_cpus(8)).cpus;
+  };
+  EXPECT_EQ(cpus(1), std::vector<int>{0});
+  EXPECT_EQ(cpus(3), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(cpus(5), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(cpus(8), first_cpus(8));
+  EXPECT_EQ(machine->choose({.threads = 8, .cpus = {}}, first_cpus(8)).cores, 4);
+  EXPECT_EQ(machine->choose({.threads = 2, .cpus = {}}, first_cpus(8)).last_level_bytes, 32 * mib)
+      << "the caches are those of the CPUs in use";
 }
 
-TEST_F(TopologyTest, CpusOffLineAreLeftOut) {
-  for (const int i : {0, 2, 3}) cpu(i, std::to_string(i), "0,2-3");
-  write("cpu1/online", "0");  // an off-line CPU has neither topology nor caches
-  write("online", "0,2-3");
-  const Topology topology = read(first_cpus(4));
-  EXPECT_EQ(topology.cpus, (std::vector<int>{0, 2, 3}));
-  EXPECT_EQ(topology.logical_cpus, 3);
+TEST(Topology, AListOfCpusIsTakenAsItIs) {
+  const auto machine = two_sockets();
+  const Topology siblings = machine->choose({.cpus = {0, 4}}, first_cpus(8));
+  EXPECT_EQ(siblings.cpus, (std::vector<int>{0, 4}));
+  EXPECT_EQ(siblings.cores, 1);
+  // Fewer threads than CPUs listed: one a core first.
+  EXPECT_EQ(machine->choose({.threads = 2, .cpus = {0, 3, 4}}, first_cpus(8)).cpus, (std::vector<int>{0, 3}));
+}
+
+TEST(Topology, RefusesWhatIsNotThere) {
+  const auto machine = two_sockets();
+  EXPECT_EQ(refusal(*machine, {.threads = 9, .cpus = {}}, first_cpus(8)),
+            "--threads: 9 is more than the 8 CPUs this process may use (4 physical cores)");
+  EXPECT_EQ(refusal(*machine, {.threads = 2, .cpus = {}}, {3}),
+            "--threads: 2 is more than the 1 CPU this process may use (1 physical core)");
+  EXPECT_EQ(refusal(*machine, {.threads = 3, .cpus = {1, 2}}, first_cpus(8)),
+            "--threads: 3 is more than the 2 CPUs of --cpus");
+  EXPECT_EQ(refusal(*machine, {.cpus = {1, 5}}, {0, 1, 2, 7}),
+            "--cpus: CPU 5 is not among those this process may use, 0-2,7");
+}
+
+TEST(Topology, CpusOffLineAreLeftOut) {
+  // An affinity mask may name CPUs that are off line: hwloc does not hold those.
+  const auto machine =
+      from_xml({cache(3, 32 * mib, {core_with_l1(48 * kib, {0}), core_with_l1(48 * kib, {2})})}, "a machine");
+  const Topology topology = machine->choose({}, first_cpus(4));
+  EXPECT_EQ(topology.cpus, (std::vector<int>{0, 2}));
   EXPECT_EQ(topology.last_level_bytes, 32 * mib);
+  EXPECT_THAT(refusal(*machine, {.cpus = {1}}, first_cpus(4)), HasSubstr("0,2"));
 }
 
-TEST_F(TopologyTest, MissingFilesLeaveZeros) {
-  const Topology nothing = read({0, 1});
-  EXPECT_EQ(nothing.cpus, (std::vector<int>{0, 1}));
-  EXPECT_EQ(nothing.logical_cpus, 2);
-  EXPECT_EQ(nothing.l1d_bytes, 0);
-  EXPECT_EQ(nothing.l2_bytes, 0);
-  EXPECT_EQ(nothing.last_level_bytes, 0);
+TEST(Topology, HybridCoresWithUnlikeCaches) {
+  // A performance core of two hardware threads; two efficient cores that share an L2; one of low power
+  // outside the L3.
+  const auto machine =
+      from_xml({cache(3, 24 * mib,
+                      {cache(2, 2 * mib, {core_with_l1(48 * kib, {0, 1})}),
+                       cache(2, 4 * mib, {core_with_l1(32 * kib, {2}), core_with_l1(32 * kib, {3})})}),
+                cache(2, 1 * mib, {core_with_l1(16 * kib, {4})})},
+               "a hybrid");
+  const Topology all = machine->choose({}, first_cpus(5));
+  EXPECT_EQ(all.cpu_name, "a hybrid");
+  EXPECT_EQ(all.cpus, (std::vector<int>{0, 2, 3, 4}));
+  EXPECT_EQ(all.l1d_bytes, 48 * kib) << "the first CPU's";
+  EXPECT_EQ(all.l2_bytes, 2 * mib);
+  EXPECT_EQ(all.last_level_bytes, 25 * mib) << "each CPU's outermost cache, once";
+  const Topology efficient = machine->choose({.cpus = {2, 3}}, first_cpus(5));
+  EXPECT_EQ(efficient.l1d_bytes, 32 * kib);
+  EXPECT_EQ(efficient.last_level_bytes, 24 * mib);
+  EXPECT_EQ(machine->choose({.cpus = {4}}, first_cpus(5)).last_level_bytes, mib);
 }
 
-TEST_F(TopologyTest, CachesThatSayLittle) {
-  cache(0, 0, 1, "Data", "32K", "0");
-  cache(0, 1, 2, "Unified", "unknown", "0");
-  cache(0, 2, 3, "Unified", "8M", "");  // nobody said who shares it: each CPU's own
-  cache(1, 0, 3, "Unified", "8M", "");
-  write("cpu1/cache/index1/level", "4");  // no size: as if it were not there
-  const Topology topology = read({0, 1});
-  EXPECT_EQ(topology.l1d_bytes, 32 * kib);
-  EXPECT_EQ(topology.l2_bytes, 0);
-  EXPECT_EQ(topology.last_level_bytes, 16 * mib);
-}
-
-TEST_F(TopologyTest, WithoutAThirdLevelTheSecondIsTheLast) {
-  for (const int i : {0, 1}) {
-    siblings(i, std::to_string(i));
-    cache(i, 0, 1, "Data", "64K", std::to_string(i));
-    cache(i, 1, 2, "Unified", "1024K", std::to_string(i));
-  }
-  const Topology topology = read({0, 1});
+TEST(Topology, WithoutAThirdLevelTheSecondIsTheLast) {
+  const Topology topology =
+      synthetic("pack:1 l2:2(size=1048576) l1d:1(size=65536) core:1 pu:1")->choose({}, {0, 1});
   EXPECT_EQ(topology.l2_bytes, mib);
   EXPECT_EQ(topology.last_level_bytes, 2 * mib);
+  EXPECT_EQ(topology.numa_nodes, 1);
 }
 
-TEST_F(TopologyTest, ArmGivesNoNameButItsArchitecture) {
-  write("cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n");
+TEST(Topology, WithoutCoresAndCachesEachCpuIsItsOwn) {
+  const Topology topology = synthetic("pu:3")->choose({}, first_cpus(3));
+  EXPECT_EQ(topology.cpus, first_cpus(3));
+  EXPECT_EQ(topology.cores, 3);
+  EXPECT_EQ(topology.last_level_bytes, 0);
+}
+
+TEST(Topology, AnotherMachinesDescriptionIsIgnored) {
+  const Topology topology = synthetic("core:2 pu:2")->choose({}, {8, 9});
+  EXPECT_EQ(topology.cpus, (std::vector<int>{8, 9}));
+  EXPECT_EQ(topology.cores, 2);
+}
+
+TEST(Topology, WithoutHwlocTheLibraryOfCStandsIn) {
+  const Machine machine(nullptr);
+  const Topology topology = machine.choose({}, {0, 1});
+  EXPECT_EQ(topology.cpus, (std::vector<int>{0, 1}));
+  EXPECT_EQ(topology.numa_nodes, 1);
+  EXPECT_GE(topology.last_level_bytes, topology.l2_bytes);
+  EXPECT_TRUE(machine.place_memory(NumaPolicy::local));
+  EXPECT_FALSE(machine.place_memory(NumaPolicy::interleave));
+}
+
+TEST(Topology, NamesAreTrimmed) {
+  const auto name = [](const std::string& model) {
+    return from_xml({core({0})}, model)->choose({}, {0}).cpu_name;
+  };
+  EXPECT_EQ(name("AMD EPYC 9354 32-Core Processor"), "AMD EPYC 9354");
+  EXPECT_EQ(name("  Intel(R) Xeon(R) Platinum 8480+  "), "Intel(R) Xeon(R) Platinum 8480+");
   utsname machine{};
   ASSERT_EQ(uname(&machine), 0);
-  EXPECT_EQ(read({0}).cpu_name, machine.machine);
-}
-
-TEST_F(TopologyTest, NamesAreTrimmed) {
-  write("cpuinfo", "no colon here\nmodel name\t:\nmodel name\t:   Intel(R) Xeon(R) Platinum 8480+  \n");
-  EXPECT_EQ(read({0}).cpu_name, "Intel(R) Xeon(R) Platinum 8480+");
-}
-
-TEST_F(TopologyTest, AnotherMachinesOnlineListIsIgnored) {
-  write("online", "0-1");
-  EXPECT_EQ(read({8, 9}).cpus, (std::vector<int>{8, 9}));
+  EXPECT_EQ(name(""), machine.machine);
 }
 
 TEST(Topology, OfThisMachineIsWithinItsAffinity) {
-  const Topology topology = read_topology();
+  const Topology topology = Machine().choose({}, allowed_cpus());
   EXPECT_FALSE(topology.cpu_name.empty());
   EXPECT_FALSE(topology.cpus.empty());
-  EXPECT_LE(topology.cpus.size(), static_cast<std::size_t>(topology.logical_cpus));
-  EXPECT_LE(static_cast<std::size_t>(topology.logical_cpus), allowed_cpus().size());
+  EXPECT_EQ(topology.cpus.size(), static_cast<std::size_t>(topology.cores));
+  EXPECT_LE(topology.cpus.size(), allowed_cpus().size());
+  EXPECT_GE(topology.numa_nodes, 1);
+}
+
+// The policy of the calling thread as the system has it.
+hwloc_membind_policy_t policy_in_force() {
+  const hwloc_topology_t topology = new_topology();
+  hwloc_topology_load(topology);
+  const hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+  hwloc_membind_policy_t policy = HWLOC_MEMBIND_MIXED;
+  hwloc_get_membind(topology, nodes, &policy,
+                    static_cast<hwloc_membind_flags_t>(HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET));
+  hwloc_bitmap_free(nodes);
+  hwloc_topology_destroy(topology);
+  return policy;
+}
+
+TEST(Topology, InterleavesAndForgets) {
+  const Machine machine;
+  const hwloc_membind_policy_t before = policy_in_force();
+  EXPECT_TRUE(machine.place_memory(NumaPolicy::local));
+  EXPECT_EQ(policy_in_force(), before);
+  if (!machine.place_memory(NumaPolicy::interleave)) GTEST_SKIP() << "this system binds no memory";
+  EXPECT_EQ(policy_in_force(), HWLOC_MEMBIND_INTERLEAVE);
+  machine.forget_placement();
+  EXPECT_NE(policy_in_force(), HWLOC_MEMBIND_INTERLEAVE);
 }
 
 TEST(ParseCpuList, Lists) {
-  EXPECT_EQ(parse_cpu_list("0-3,8"), (std::vector<int>{0, 1, 2, 3, 8}));
-  EXPECT_EQ(parse_cpu_list("5\n"), std::vector<int>{5});
-  EXPECT_EQ(parse_cpu_list("4-4,2,2-3"), (std::vector<int>{2, 3, 4}));
-  EXPECT_TRUE(parse_cpu_list("\n").empty()) << "as sysfs writes `offline` when all are on line";
+  EXPECT_EQ(parse_cpu_list("0-3,8", "--cpus"), (std::vector<int>{0, 1, 2, 3, 8}));
+  EXPECT_EQ(parse_cpu_list("5", "--cpus"), std::vector<int>{5});
+  EXPECT_EQ(parse_cpu_list("4-4,0", "--cpus"), (std::vector<int>{0, 4}));
 }
 
 TEST(ParseCpuList, RefusesAnythingElse) {
-  for (const char* list : {"a", "1-", "-1", "3-1", "1,,2", "1,", ",", "1 2", "0-2000000000", "99999999999",
-                           "0x1", "+1", "1-2-3"}) {
-    EXPECT_THROW(parse_cpu_list(list), std::invalid_argument) << list;
+  for (const char* list : {"",   "a",     "1-", "-1",  "3-1",          "1,,2",        "1,",
+                           ",",  "1 2",   " 1", "1\n", "0-2000000000", "99999999999", "0x1",
+                           "+1", "1-2-3", "01", "1,1", "0-3,2",        "65536"}) {
+    EXPECT_THROW(parse_cpu_list(list, "--cpus"), InputError) << list;
   }
 }
 
-TEST_F(AvailableMemory, WithoutGroupsIsWhatTheKernelSays) {
-  EXPECT_EQ(available_memory_bytes(root_.string()), 0);
-  write("proc/meminfo", "MemTotal:  4194304 kB\nMemFree:  1048576 kB\n");
-  EXPECT_EQ(available_memory_bytes(root_.string()), gib);
-  write("proc/meminfo", "MemTotal:  4194304 kB\nMemFree:  1048576 kB\nMemAvailable:  2097152 kB\n");
-  EXPECT_EQ(available_memory_bytes(root_.string()), 2 * gib);
+TEST(CpuList, WritesRunsShortly) {
+  EXPECT_EQ(cpu_list({0, 1, 2, 3, 8}), "0-3,8");
+  EXPECT_EQ(cpu_list({0, 1}), "0-1");
+  EXPECT_EQ(cpu_list({7}), "7");
+  EXPECT_EQ(cpu_list({0, 2, 4}), "0,2,4");
+  EXPECT_EQ(cpu_list({}), "");
 }
-
-TEST_F(AvailableMemory, VersionTwoTakesTheTightestLimitOnTheWayUp) {
-  write("proc/meminfo", "MemAvailable:  8388608 kB");
-  write("proc/self/cgroup", "0::/user/job");
-  write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw");
-  write("sys/fs/cgroup/user/job/memory.max", "max");
-  EXPECT_EQ(available_memory_bytes(root_.string()), 8 * gib);
-  write("sys/fs/cgroup/user/job/memory.max", std::to_string(4 * gib));
-  write("sys/fs/cgroup/user/job/memory.current", std::to_string(1 * gib));
-  EXPECT_EQ(available_memory_bytes(root_.string()), 3 * gib);
-  write("sys/fs/cgroup/user/memory.max", std::to_string(3 * gib));
-  write("sys/fs/cgroup/user/memory.current", std::to_string(2 * gib));
-  EXPECT_EQ(available_memory_bytes(root_.string()), 1 * gib);
-  write("sys/fs/cgroup/user/memory.stat", "anon 5\ninactive_file " + std::to_string(gib / 2));
-  EXPECT_EQ(available_memory_bytes(root_.string()), 3 * gib / 2) << "page cache can be dropped";
-  write("sys/fs/cgroup/user/job/memory.high", std::to_string(gib / 2));
-  EXPECT_EQ(available_memory_bytes(root_.string()), 0) << "use past memory.high leaves nothing";
-}
-
-TEST_F(AvailableMemory, VersionOneBesideAnEmptyVersionTwo) {
-  write("proc/meminfo", "MemAvailable:  8388608 kB");
-  write("proc/self/cgroup", "5:cpu,memory:/jobs/1\n2:cpuset:/\n0::/");
-  write("proc/self/mountinfo",
-        "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,cpu,memory\n"
-        "36 31 0:33 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-        "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\nshort line - x");
-  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");  // no limit
-  write("sys/fs/cgroup/memory/memory.usage_in_bytes", std::to_string(2 * gib));
-  EXPECT_EQ(available_memory_bytes(root_.string()), 8 * gib);
-  const std::string group = "sys/fs/cgroup/memory/jobs/1/";
-  write(group + "memory.limit_in_bytes", std::to_string(2 * gib));
-  write(group + "memory.usage_in_bytes", std::to_string(gib));
-  write(group + "memory.stat", "inactive_file 0\ntotal_inactive_file " + std::to_string(gib / 4));
-  EXPECT_EQ(available_memory_bytes(root_.string()), gib + gib / 4);
-}
-
-// Docker with v1: the process's path is the host's, the mount shows only that path's part of the tree.
-TEST_F(AvailableMemory, AMountOfPartOfTheTree) {
-  write("proc/meminfo", "MemAvailable:  8388608 kB");
-  write("proc/self/cgroup", "4:memory:/docker/abc");
-  write("proc/self/mountinfo", "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory");
-  write("sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(gib));
-  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "0");
-  EXPECT_EQ(available_memory_bytes(root_.string()), gib);
-  // And one whose part does not hold the process's path: the mount's own figures must do.
-  write("proc/self/cgroup", "4:memory:/elsewhere");
-  EXPECT_EQ(available_memory_bytes(root_.string()), gib);
-}
-
-TEST(AvailableMemoryOfThisMachine, IsKnown) { EXPECT_GT(available_memory_bytes(), 0); }
 
 }  // namespace
 }  // namespace memwall

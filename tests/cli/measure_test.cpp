@@ -1,12 +1,16 @@
 // measure and baseline with real kernels on this machine. No test here looks at how fast anything was.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "bench/topology.h"
 #include "tests/cli/process.h"
 
 namespace memwall {
@@ -132,6 +136,59 @@ TEST(MeasureCommand, AnInterruptKeepsWhatWasMeasured) {
   const Json json = Json::parse(content_of(folder / "run.json"));
   EXPECT_EQ(json["incomplete"], true);
   EXPECT_EQ(json["schema"], "memwall.measure/1");
+}
+
+// Whenever a signal comes: exit status 130, what was measured as a whole document, no process left.
+void interrupt_at_random_points(const std::vector<std::string>& command, int times, int longest_ms) {
+  std::mt19937 engine(7);
+  for (int i = 0; i < times; ++i) {
+    Process process(memwall_command(command));
+    ASSERT_TRUE(process.wait_until_it_catches(SIGTERM));
+    const auto delay = std::chrono::microseconds(engine() % (1000U * static_cast<unsigned>(longest_ms)));
+    std::this_thread::sleep_for(delay);
+    process.send(i % 2 == 0 ? SIGINT : SIGTERM);
+    const Finished done = process.wait();
+    ASSERT_TRUE(done.status == 130 || done.status == 0) << done.status << " " << done.err;
+    const Json json = Json::parse(done.out);
+    EXPECT_EQ(json.contains("incomplete"), done.status == 130) << delay.count();
+    EXPECT_TRUE(json["device"]["threads"].is_number());
+  }
+}
+
+TEST(MeasureCommand, IsInterruptedAnywhere) {
+  interrupt_at_random_points({"measure", kMixed, "--context", "64", "--prompt", "8", "--format", "json"}, 5,
+                             6000);
+}
+
+TEST(BaselineCommand, IsInterruptedAnywhere) {
+  interrupt_at_random_points({"baseline", "--n", "1024", "--no-prompt", "--format", "json"}, 5, 4000);
+}
+
+TEST(BaselineCommand, AnInterruptAtOnceStillPrintsATable) {
+  Process process(memwall_command({"baseline", "--n", "64", "--no-prompt"}));
+  ASSERT_TRUE(process.wait_until_it_catches(SIGTERM));
+  process.send(SIGTERM);
+  const Finished done = process.wait();
+  EXPECT_EQ(done.status, 130) << done.err;
+  EXPECT_NE(done.out.find("incomplete: interrupted"), std::string::npos) << done.out;
+}
+
+TEST(BaselineCommand, RunsOnTheThreadsAndCpusAskedFor) {
+  const std::string cpu = std::to_string(allowed_cpus().back());
+  const Finished done =
+      run("baseline --n 16 --no-prompt --format json --threads 1 --numa interleave --cpus " + cpu);
+  ASSERT_EQ(done.status, 0) << done.err;
+  const Json device = Json::parse(done.out)["device"];
+  EXPECT_EQ(device["threads"], 1);
+  EXPECT_EQ(device["cores"], 1);
+  EXPECT_EQ(device["cpus"], Json({std::stoi(cpu)}));
+  EXPECT_GE(device["numa"]["nodes"].get<int>(), 1);
+  EXPECT_GE(device["streams"].size(), 5U);
+  for (const Json& stream : device["streams"]) {
+    expect_keys(stream, {"pattern", "stores", "GBps", "traffic_GBps", "traffic_of_read_bandwidth"},
+                "a stream");
+    EXPECT_GE(stream["traffic_GBps"].get<double>(), stream["GBps"].get<double>());
+  }
 }
 
 TEST(BaselineCommand, JsonHasBothKernelsAndTheSweep) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "support.h"
@@ -44,21 +46,57 @@ TEST_P(Stream, ReadDependsOnEveryElement) {
   }
 }
 
-TEST_P(Stream, CopyAndTriadCoverTheirRangeAlone) {
-  for (const std::int64_t count : {1, 16, 63, 64, 65, 1000}) {
-    const std::int64_t first = count / 4;
-    Exact<float> a(whole_numbers(count), 1);
-    Exact<float> b(whole_numbers(count), 2);
-    Exact<float> c(std::vector<float>(static_cast<std::size_t>(count), 99.0F), 3);
-    triad(a.data(), b.data(), c.data(), 3.0F, first, count);
-    for (std::int64_t i = 0; i < count; ++i) {
-      EXPECT_EQ(c.data()[i], i < first ? 99.0F : a.data()[i] + 3.0F * b.data()[i]);
+// Whole numbers, so that a fused and a plain multiply-add agree. Outputs at every place within a cache line.
+TEST_P(Stream, WritersCoverTheirRangeAlone) {
+  constexpr float untouched = 99.0F;
+  for (const Stores stores : {Stores::ordinary, Stores::nontemporal}) {
+    for (const std::int64_t count : {1, 15, 16, 63, 64, 65, 200, 1000}) {
+      for (std::size_t offset = 0; offset < 17; ++offset) {
+        Exact<float> a(whole_numbers(count), 1);
+        Exact<float> b(whole_numbers(count + 3), 2);
+        const std::int64_t first = count / 4;
+        const std::int64_t last = count - count / 5;
+        const auto expect = [&](const auto& write, const auto& element) {
+          Exact<float> c(std::vector<float>(static_cast<std::size_t>(count), untouched), offset);
+          write(c.data());
+          for (std::int64_t i = 0; i < count; ++i) {
+            ASSERT_EQ(c.data()[i], i < first || i >= last ? untouched : element(a.data()[i], b.data()[i + 3]))
+                << i << " of " << count;
+          }
+        };
+        const float* x = a.data();
+        const float* y = b.data() + 3;
+        expect([&](float* out) { copy(x, out, first, last, stores); }, [](float p, float) { return p; });
+        expect([&](float* out) { scale(x, out, 3.0F, first, last, stores); },
+               [](float p, float) { return 3.0F * p; });
+        expect([&](float* out) { add(x, y, out, first, last, stores); },
+               [](float p, float q) { return p + q; });
+        expect([&](float* out) { triad(x, y, out, 3.0F, first, last, stores); },
+               [](float p, float q) { return p + 3.0F * q; });
+      }
     }
-    copy(a.data(), c.data(), 0, count - first);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float left = i < first ? 99.0F : a.data()[i] + 3.0F * b.data()[i];
-      EXPECT_EQ(c.data()[i], i < count - first ? a.data()[i] : left);
-    }
+  }
+}
+
+TEST_P(Stream, WritersKeepInfinitiesAndNaN) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const Stores stores : {Stores::ordinary, Stores::nontemporal}) {
+    std::vector<float> a(100, 1.0F);
+    std::vector<float> out(100);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{50}, std::size_t{99}}) a[at] = infinity;
+    copy(a.data(), out.data(), 0, 100, stores);
+    EXPECT_EQ(out, a);
+    triad(a.data(), a.data(), out.data(), -1.0F, 0, 100, stores);
+    for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(std::isnan(out[i]), a[i] == infinity) << i;
+  }
+}
+
+TEST(StreamWriters, EmptyRangesTouchNothing) {
+  for (const Stores stores : {Stores::ordinary, Stores::nontemporal}) {
+    copy(nullptr, nullptr, 5, 5, stores);
+    scale(nullptr, nullptr, 1, 5, 4, stores);
+    add(nullptr, nullptr, nullptr, 0, 0, stores);
+    triad(nullptr, nullptr, nullptr, 1, 0, -1, stores);
   }
 }
 

@@ -67,6 +67,79 @@ TEST(MeasuredOpFigures, TimesAreOfAllCopiesRatesOfOne) {
   EXPECT_FALSE(json.contains("not_measured"));
 }
 
+TEST(DeviceText, SaysWhichCpusAndWhatTheyShare) {
+  DeviceFigures device;
+  device.info.threads = 2;
+  device.info.cpus = {0, 1};
+  device.info.cores = 2;
+  device.info.pinned = true;
+  const auto text = [&] { return device_text(device, Style{}); };
+  EXPECT_NE(text().find("2 threads pinned, one a physical core (CPUs 0-1), "), std::string::npos) << text();
+  EXPECT_EQ(text().find("NUMA"), std::string::npos);
+  device.info.threads = 4;
+  device.info.cpus = {0, 1, 8, 9};
+  device.info.numa_nodes = 2;
+  device.info.numa = NumaPolicy::interleave;
+  EXPECT_NE(
+      text().find("4 threads pinned on 2 physical cores (CPUs 0-1,8-9), 2 NUMA nodes, memory interleaved"),
+      std::string::npos)
+      << text();
+  const Json json = device_figures(device);
+  EXPECT_EQ(json["cpus"], Json({0, 1, 8, 9}));
+  EXPECT_EQ(json["cores"], 2);
+  EXPECT_EQ(json["numa"]["policy"], "interleave");
+  EXPECT_EQ(json["numa"]["nodes"], 2);
+}
+
+TEST(DeviceFiguresJson, StreamsNameTheWriteAllocate) {
+  DeviceFigures device;
+  device.streams = {{.task = {}, .GBps = 20, .traffic_of_read = 1},
+                    {.task = {.pattern = StreamPattern::copy}, .GBps = 12, .traffic_of_read = 0.9},
+                    {.task = {.pattern = StreamPattern::add, .nontemporal = true}, .GBps = 18}};
+  const Json streams = device_figures(device)["streams"];
+  ASSERT_EQ(streams.size(), 3U);
+  EXPECT_EQ(streams[0]["pattern"], "read");
+  EXPECT_TRUE(streams[0]["stores"].is_null());
+  EXPECT_EQ(streams[1]["stores"], "ordinary");
+  EXPECT_DOUBLE_EQ(streams[1]["GBps"], 12);
+  EXPECT_DOUBLE_EQ(streams[1]["traffic_GBps"], 18);
+  EXPECT_DOUBLE_EQ(streams[1]["traffic_of_read_bandwidth"], 0.9);
+  EXPECT_EQ(streams[2]["stores"], "nontemporal");
+  EXPECT_DOUBLE_EQ(streams[2]["traffic_GBps"], 18);
+  EXPECT_TRUE(streams[2]["traffic_of_read_bandwidth"].is_null());
+  const std::string text = streams_text(device, Style{});
+  EXPECT_NE(text.find("non-temporal"), std::string::npos) << text;
+  EXPECT_NE(text.find("write-allocate"), std::string::npos) << text;
+  EXPECT_EQ(streams_text({}, Style{}), "");
+}
+
+TEST(HugePageWarnings, OneLineWhereTheyWereRefused) {
+  DeviceFigures device;
+  device.read_GBps = 20;
+  device.huge_page_share = 1;
+  MeasuredOp op = proj();
+  op.measurement = measurement();
+  EXPECT_TRUE(huge_page_warnings(device, {step_of({op})}).empty());
+  op.measurement->huge_page_share = 0.25;
+  const auto of_weights = huge_page_warnings(device, {step_of({op})});
+  ASSERT_EQ(of_weights.size(), 1U);
+  EXPECT_NE(of_weights[0].find("only 25 % of what proj reads"), std::string::npos) << of_weights[0];
+  device.huge_page_share = 0;
+  const auto of_probe = huge_page_warnings(device, {step_of({op})});
+  ASSERT_EQ(of_probe.size(), 1U);
+  EXPECT_NE(of_probe[0].find("only 0 % of the read probe's buffer"), std::string::npos) << of_probe[0];
+  EXPECT_TRUE(huge_page_warnings({}, {}).empty()) << "nothing was probed";
+}
+
+TEST(SweepBound, CacheResidentTensorsAreNotBoundByMemory) {
+  Baseline baseline{.kernel = "matmul", .n = 32, .format = kF16, .measurement = {}, .in_cache = "L1"};
+  const double intensity = baseline.intensity();
+  EXPECT_STREQ(sweep_bound(baseline, 2 * intensity), "cache");
+  EXPECT_STREQ(sweep_bound(baseline, intensity / 2), "compute");
+  baseline.in_cache = "";
+  EXPECT_STREQ(sweep_bound(baseline, 2 * intensity), "memory");
+}
+
 TEST(MeasuredOpFigures, HasACeilingOnlyWhereOneWasPredicted) {
   MeasuredOp op = proj();
   op.measurement = measurement();
