@@ -3,6 +3,7 @@
 #include <random>
 
 #include "bench/cpu_data.h"
+#include "bench/cpu_elementwise.h"
 #include "bench/cpu_operands.h"
 #include "bench/routing.h"
 #include "kernels/cpu/elementwise.h"
@@ -145,7 +146,7 @@ class RouterOperands final : public LinearOperands {
 
   void launch(std::size_t variant, std::int64_t turn) override {
     LinearOperands::launch(variant, turn);
-    context().pool.split(rows(), 1, [&](int, std::int64_t first, std::int64_t last) {
+    split_rows(context().pool, rows(), work_.linear.out, [&](std::int64_t first, std::int64_t last) {
       cpu::top_k_softmax(outputs().data(), work_.linear.out, work_.per_token, chosen_.data(), shares_.data(),
                          first, last);
     });
