@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "hwy/highway.h"
 #include "kernels/cpu/widen-inl.h"
@@ -43,18 +44,21 @@ HWY_INLINE VF load_first_bf16(const std::uint16_t* p, std::size_t n) {
   return widen_bf16(hn::Load(U16Half(), padded));
 }
 
-// Rounds to nearest even; a NaN stays one.
-HWY_INLINE VU16 narrow_bf16(VF value) {
+// Rounds to nearest even. A NaN stays one where its lower half is zero, as the hardware's own and those of
+// bf16 are; canonical() makes any NaN such a one.
+HWY_INLINE VU16 round_bf16(VF value) {
   const hn::RebindToUnsigned<F32> du;
   const hn::RebindToSigned<F32> di;
   const auto bits = hn::BitCast(du, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
   const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFF)));
-  const auto quiet = hn::Or(bits, hn::Set(du, 1U << 22));
-  const auto chosen = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded);
-  // The signed demotion saturates nothing once the upper half holds copies of the sign.
+  // The shift copies the sign, so that the signed demotion saturates nothing.
   return hn::BitCast(
-      U16Half(), hn::DemoteTo(hn::Rebind<std::int16_t, F32>(), hn::ShiftRight<16>(hn::BitCast(di, chosen))));
+      U16Half(), hn::DemoteTo(hn::Rebind<std::int16_t, F32>(), hn::ShiftRight<16>(hn::BitCast(di, rounded))));
+}
+
+HWY_INLINE VF canonical(VF value) {
+  return hn::IfThenElse(hn::IsNaN(value), hn::Set(F32(), std::numeric_limits<float>::quiet_NaN()), value);
 }
 
 HWY_INLINE void store_first_u16(VU16 v, std::uint16_t* p, std::size_t n) {

@@ -6,7 +6,7 @@
 #include "bench/topology.h"
 #include "input/error.h"
 #include "kernels/cpu/blas.h"
-#include "kernels/cpu/linear.h"
+#include "kernels/cpu/instruction_sets.h"
 
 namespace memwall {
 namespace {

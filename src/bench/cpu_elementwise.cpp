@@ -20,13 +20,14 @@ class ElementwiseOperands final : public Operands {
       : work_(work),
         context_(context),
         rows_(tokens * work.rows_per_token),
-        a_(random_floats(elements() * static_cast<std::size_t>(
-                                          work.function == ElementwiseFunction::combine ? work.inputs : 1),
-                         seed)),
+        a_(random_floats(
+            element_count() *
+                static_cast<std::size_t>(work.function == ElementwiseFunction::combine ? work.inputs : 1),
+            seed)),
         b_(work.inputs == 2 && work.function != ElementwiseFunction::combine
-               ? random_floats(elements(), seed + 1)
+               ? random_floats(element_count(), seed + 1)
                : std::vector<float>()),
-        y_(elements()),
+        y_(element_count()),
         weight_(random_bf16(static_cast<std::size_t>(work.width), seed + 2)),
         bias_(work.weights > work.width ? random_bf16(static_cast<std::size_t>(work.width), seed + 3)
                                         : std::vector<std::uint16_t>()),
@@ -38,8 +39,16 @@ class ElementwiseOperands final : public Operands {
   }
 
   void launch(std::size_t, std::int64_t) override {
-    split_rows(context_.pool, rows_, work_.width,
-               [&](std::int64_t first, std::int64_t last) { rows(first, last); });
+    // A sequence's row can be split where no element needs its row's others.
+    constexpr std::int64_t kGrain = 16;  // 64 bytes of y
+    if (work_.function == ElementwiseFunction::activate || work_.function == ElementwiseFunction::add) {
+      split_rows(
+          context_.pool, rows_ * work_.width, 1,
+          [&](std::int64_t first, std::int64_t last) { elements(first, last); }, kGrain);
+    } else {
+      split_rows(context_.pool, rows_, work_.width,
+                 [&](std::int64_t first, std::int64_t last) { rows(first, last); });
+    }
   }
 
   double cold_bytes(std::int64_t) const override { return 0; }
@@ -64,7 +73,7 @@ class ElementwiseOperands final : public Operands {
   }
 
  private:
-  std::size_t elements() const { return static_cast<std::size_t>(rows_ * work_.width); }
+  std::size_t element_count() const { return static_cast<std::size_t>(rows_ * work_.width); }
 
   cpu::Activation activation() const {
     switch (work_.activation) {
@@ -78,6 +87,12 @@ class ElementwiseOperands final : public Operands {
     return cpu::Activation::silu;
   }
 
+  void elements(std::int64_t first, std::int64_t last) {
+    if (work_.function == ElementwiseFunction::add)
+      return cpu::add_f32(a_.data(), b_.data(), y_.data(), first, last);
+    cpu::activate(activation(), a_.data(), b_.empty() ? nullptr : b_.data(), 1, y_.data(), first, last);
+  }
+
   void rows(std::int64_t first, std::int64_t last) {
     switch (work_.function) {
       case ElementwiseFunction::rms_norm:
@@ -88,10 +103,8 @@ class ElementwiseOperands final : public Operands {
       case ElementwiseFunction::rotary:
         return cpu::rotary(a_.data(), cosines_.data(), sines_.data(), 1, work_.width, first, last);
       case ElementwiseFunction::activate:
-        return cpu::activate(activation(), a_.data(), b_.empty() ? nullptr : b_.data(), work_.width,
-                             y_.data(), first, last);
       case ElementwiseFunction::add:
-        return cpu::add_f32(a_.data(), b_.data(), y_.data(), first * work_.width, last * work_.width);
+        return elements(first * work_.width, last * work_.width);
       case ElementwiseFunction::combine:
         return cpu::combine(a_.data(), shares_.data(), work_.inputs, work_.width, y_.data(), first, last);
     }

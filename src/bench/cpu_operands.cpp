@@ -66,7 +66,8 @@ struct FootprintOf {
 
   Footprint operator()(const RecurrentWork& w) const {
     return {.copy_bytes = recurrent_layout(w, workload.batch).copy_bytes,
-            .fixed_bytes = recurrent_activation_bytes(w, workload.rows())};
+            .fixed_bytes = recurrent_activation_bytes(w, workload.rows()),
+            .writes = true};
   }
 
   Footprint operator()(const ElementwiseWork& w) const {

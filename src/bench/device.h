@@ -63,6 +63,8 @@ struct Footprint {
   std::int64_t fixed_bytes = 0;  // activations and the largest workspace
   std::int64_t least_copies = 1;
   bool cold = true;  // false: an op on activations, which stay hot
+  // A launch leaves much of what it moved as dirty lines in the caches, for a later one to write back.
+  bool writes = false;
 };
 
 // A kernel's outputs against a float64 reference.

@@ -22,6 +22,7 @@ class ReadCeiling {
   explicit ReadCeiling(Device& device);
 
   double sample();                                   // bytes/s of one slice, and remembered
+  void write_back();                                 // reads until no dirty line of another task is left
   double median() const;                             // bytes/s over all samples so far
   double fastest() const;                            // the best of them
   double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 
@@ -183,7 +184,10 @@ TEST_P(RecurrenceKernel, Bf16StatesAreRoundedToNearestEven) {
 TEST_P(RecurrenceKernel, NanAndInfinityStayInTheirRow) {
   for (const StateUpdate update : kUpdates) {
     for (const std::int64_t bytes : {2, 4}) {
-      for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+      float full = 0.0F;  // a NaN that rounding its bits up would turn into -0
+      const std::uint32_t ones = 0x7FFFFFFF;
+      std::memcpy(&full, &ones, sizeof full);
+      for (const float bad : {std::nanf(""), full, std::numeric_limits<float>::infinity()}) {
         RecurrenceCase c(update, bytes, 9 * 21, 21, 9);
         c.v()[4] = bad;
         update_state(c.op, 0, c.rows());
@@ -192,6 +196,10 @@ TEST_P(RecurrenceKernel, NanAndInfinityStayInTheirRow) {
           EXPECT_EQ(std::isfinite(after[i]), i / 21 != 4) << i << " by " << bytes;
         const std::vector<float> y = c.y();
         for (std::int64_t row = 0; row < c.rows(); ++row) EXPECT_EQ(std::isfinite(y[row]), row != 4);
+        c.k()[20] = bad;
+        update_state(c.op, 0, c.rows());
+        EXPECT_FALSE(std::isfinite(c.state()[20]));
+        EXPECT_FALSE(std::isfinite(c.y()[0]));
       }
     }
   }

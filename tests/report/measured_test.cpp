@@ -230,5 +230,34 @@ TEST(ImpossibleFigures, AreThoseWhoseWholeIntervalIsAbove103PerCent) {
   EXPECT_NE(found.front().find("120 %"), std::string::npos);
 }
 
+// A recurrent op's writes may go beside its reads: only half of its bytes are held to the read bandwidth.
+TEST(ImpossibleFigures, AStateIsReadOnceForEachTimeItIsWritten) {
+  const RecurrentWork work{.state = {.elements = 1000, .flops = 5000}};
+  MeasuredOp fast = proj();
+  fast.op = {.name = "mamba2", .work = work, .layers = {0}};
+  fast.cost = cost_of(work, {.phase = Phase::decode, .batch = 1, .context = 8});
+  fast.measurement = measurement();
+  fast.measurement->of_read_bandwidth = Summary{.n = 12, .median = 1.8, .ci95 = Interval{1.7, 1.9}};
+  EXPECT_TRUE(impossible_figures({step_of({fast})}).empty());
+  fast.measurement->of_read_bandwidth->ci95 = Interval{2.1, 2.3};
+  EXPECT_EQ(impossible_figures({step_of({fast})}).size(), 1U);
+}
+
+TEST(MeasuredOpFigures, ExpertsSayHowManyRan) {
+  const ExpertWork work{.each = {.out = 16, .in = 32, .format = kF16}, .total = 8, .per_token = 2};
+  MeasuredOp op = proj();
+  op.op = {.name = "up_exps", .work = work, .layers = {0, 1}};
+  op.cost = cost_of(work, {.phase = Phase::decode, .batch = 2, .context = 8});
+  op.measurement = measurement();
+  op.measurement->touched = 3.25;
+  const Json json = measured_op_figures(op);
+  EXPECT_EQ(json["experts"]["measured_touched"], 3.25);
+  EXPECT_EQ(json["experts"]["touched"], 3.5);
+  const std::string text = measured_step_text(step_of({op}), {}, Style{});
+  EXPECT_NE(text.find("3.25 of 8 a layer run"), std::string::npos) << text;
+  op.measurement->touched = 0;
+  EXPECT_FALSE(measured_op_figures(op)["experts"].contains("measured_touched"));
+}
+
 }  // namespace
 }  // namespace memwall
