@@ -26,12 +26,12 @@ struct MeasureOptions {
   std::string memory;
   std::string device = "auto";
   bool ops = false;
+  bool step = false;
 };
 
 constexpr const char* kRepeats =
     "A step's layers repeat: each distinct shape was measured once, over rotating cold copies, and "
-    "multiplied by its "
-    "count.";
+    "multiplied by its count.";
 
 // The baselines at half their own command's size: here they are the frame, not the picture.
 BaselineSettings small_baselines() {
@@ -51,6 +51,7 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   settings.prompts = parse_integer_list(options.prompt, "--prompt", {0, kMostContext});
   std::erase(settings.prompts, 0);
   if (!options.memory.empty()) settings.memory_bytes = parse_bytes(options.memory, "--memory");
+  settings.whole_steps = options.step;
   return settings;
 }
 
@@ -123,7 +124,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   const std::vector<Model> models = options.model.load();
   if (models.size() != 1) throw InputError("measure takes one weight and one KV format");
   const Model& model = models.front();
-  const std::vector<Op> ops = group_equal(lower(model));
+  const std::vector<Op> ops = lower(model);
   const std::unique_ptr<Device> device = open_device(options.device);
   Progress progress;
   Session session(
@@ -167,7 +168,9 @@ void add_measure(CLI::App& app, Invocation& invocation) {
   command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")
       ->capture_default_str();
   command->add_option("--memory", options->memory,
-                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free");
+                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
+  command->add_flag("--step", options->step,
+                    "Run whole decode steps, too: all layers that fit in memory, in model order");
   command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");
   command->add_option("--device", options->device, "auto or cpu")->capture_default_str();
   options->output.add(*command);
