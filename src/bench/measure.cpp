@@ -248,8 +248,8 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     const OpTask task = essential_task(op.work, workload);
-    const auto known = std::find_if(known_.begin(), known_.end(),
-                                    [&](const Known& k) { return same_task(k.task, task); });
+    const auto known =
+        std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return same_task(k.task, task); });
     std::optional<Measurement> measurement;
     if (known != known_.end()) {
       measurement = known->measurement;
@@ -259,9 +259,9 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
                            workload.context));
       const bool elementwise = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
       SamplerSettings settings;
-      settings.rule = elementwise                  ? elementwise_rule()
+      settings.rule = elementwise                            ? elementwise_rule()
                       : task.workload.phase == Phase::decode ? decode_rule()
-                                                   : prefill_rule();
+                                                             : prefill_rule();
       measurement = run(task, task.workload.phase == Phase::decode, settings);
       if (!interrupted() || measurement) known_.push_back({task, measurement});
     }

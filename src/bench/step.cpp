@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
+#include <cmath>
 #include <numeric>
 
 #include "bench/interrupt.h"
@@ -14,7 +13,7 @@
 namespace memwall {
 namespace {
 
-constexpr std::size_t kKinds = 7;
+constexpr std::size_t kLeastSamples = 3;
 constexpr std::uint64_t kSeed = 1;  // one for all, so that a layer's expert linears see the same draw
 
 // A step of a large model takes a second, and a second one is timed launch by launch beside each: the time
@@ -52,10 +51,10 @@ std::int64_t WholeStep::launches() const {
 }
 
 std::int64_t WholeStep::barriers() const {
-  return std::accumulate(
-      kinds.begin(), kinds.end(), std::int64_t{0}, [](std::int64_t total, const StepKind& kind) {
-        return total + (kind.reads_memory() ? kind.launches : 0);
-      });
+  return std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0},
+                         [](std::int64_t total, const StepKind& kind) {
+                           return total + (kind.reads_memory() ? kind.launches : 0);
+                         });
 }
 
 double WholeStep::launch_seconds() const { return sum(kinds, &StepKind::seconds); }
@@ -69,7 +68,7 @@ WholeStep::Difference WholeStep::difference() const {
   return {.drift = paired - alone,
           .memory_ops = inside - paired,
           .small_ops = (launch_seconds() - inside) - (alone_seconds() - alone),
-          .between = seconds.median - launch_seconds()};
+          .rest = seconds.median - launch_seconds()};
 }
 
 StepRunner::StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes)
@@ -98,7 +97,8 @@ StepHolding StepRunner::holding(const Workload& workload) const {
       gib(memory_bytes_)));
 }
 
-// Keeps what an earlier workload placed where it is the same; the rest is freed before anything new is placed.
+// Keeps what an earlier workload placed where it is the same; the rest is freed before anything new is
+// placed.
 void StepRunner::place(const Workload& workload, const StepHolding& holding) {
   std::vector<Placed> wanted(plan_.parts.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -137,6 +137,11 @@ double StepRunner::bytes(const Ready& launch, const Workload& workload) const {
   return cost_of(work, workload).compulsory_bytes();
 }
 
+double StepRunner::step_bytes(const std::vector<Ready>& launches, const Workload& workload) const {
+  return std::accumulate(launches.begin(), launches.end(), 0.0,
+                         [&](double total, const Ready& launch) { return total + bytes(launch, workload); });
+}
+
 std::vector<StepKind> StepRunner::kinds_of(const std::vector<Ready>& launches,
                                            const Workload& workload) const {
   std::vector<StepKind> kinds(kKinds);
@@ -149,95 +154,110 @@ std::vector<StepKind> StepRunner::kinds_of(const std::vector<Ready>& launches,
   return kinds;
 }
 
+// The variant that was fastest alone, by name: what a task can run depends on its workload.
+void StepRunner::choose_variants(const std::vector<const Measurement*>& alone) {
+  variants_.assign(plan_.parts.size(), 0);
+  for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
+    if (!placed_[i].operands || alone[i] == nullptr) continue;
+    const std::vector<Variant> variants = device_.variants(placed_[i].task);
+    const auto chosen = std::find_if(variants.begin(), variants.end(),
+                                     [&](const Variant& v) { return v.name == alone[i]->variant; });
+    if (chosen != variants.end()) variants_[i] = static_cast<std::size_t>(chosen - variants.begin());
+  }
+}
+
+void StepRunner::check() const {
+  for (std::size_t i = 0; i < placed_.size(); ++i) {
+    if (!placed_[i].operands || interrupted()) continue;
+    const Check check = placed_[i].operands->check(variants_[i]);
+    if (check.passed()) continue;
+    throw RunError(fmt::format(
+        "{} is wrong in the whole step: an output is {:.3g} times its tolerance away from float64",
+        plan_.parts[i].name, check.worst));
+  }
+}
+
+// Seconds a step; every launch looks for an interrupt, as a step of a large model takes a second.
+double StepRunner::time_steps(const std::vector<Ready>& launches, std::int64_t steps) {
+  const double seconds = device_.time([&] {
+    for (std::int64_t i = 0; i < steps; ++i) {
+      for (const Ready& launch : launches) {
+        if (interrupted()) return;
+        launch.operands->launch(launch.variant, launch.turn);
+      }
+    }
+  });
+  return seconds / static_cast<double>(steps);
+}
+
+StepRunner::ByKind StepRunner::time_launches(const std::vector<Ready>& launches) {
+  ByKind seconds{};
+  for (const Ready& launch : launches) {
+    if (interrupted()) break;
+    seconds[index_of(plan_.parts[launch.part].kind())] +=
+        device_.time([&] { launch.operands->launch(launch.variant, launch.turn); });
+  }
+  return seconds;
+}
+
+StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHolding& holding,
+                                       std::int64_t steps, ReadCeiling& ceiling, double seconds_a_sample) {
+  const std::int64_t slices = slices_beside(seconds_a_sample, ceiling.median());
+  StoppingCriterion criterion(step_rule());
+  Samples samples;
+  for (std::int64_t step = 0; !criterion.finished();) {
+    std::vector<Ready> launches = ready(workload, holding, ++step);
+    const double before = read_rate(ceiling, slices);
+    const double seconds = time_steps(launches, steps);
+    const double after = read_rate(ceiling, slices);
+    const double bytes = step_bytes(launches, workload);
+    // A step beside it has the clock read between its launches, so it is not the one that is reported.
+    launches = ready(workload, holding, ++step);
+    const ByKind by_kind = time_launches(launches);
+    if (interrupted()) break;  // what it cut short is no sample
+    samples.bytes.push_back(bytes);
+    samples.rates.push_back(2 / (1 / before + 1 / after));
+    samples.shares.push_back(bytes / seconds / samples.rates.back());
+    for (std::size_t i = 0; i < kKinds; ++i) samples.by_kind[i].push_back(by_kind[i]);
+    const double probed = static_cast<double>(2 * slices * ReadCeiling::kSliceBytes) / samples.rates.back();
+    criterion.add(seconds, probed + seconds * static_cast<double>(steps) +
+                               std::accumulate(by_kind.begin(), by_kind.end(), 0.0));
+  }
+  samples.seconds = criterion.samples();
+  samples.stop = criterion.finished().value_or(StopReason::interrupted);
+  return samples;
+}
+
 std::optional<WholeStep> StepRunner::run(const Workload& workload,
-                                         const std::vector<const Measurement*>& alone,
-                                         ReadCeiling& ceiling) {
+                                         const std::vector<const Measurement*>& alone, ReadCeiling& ceiling) {
   WholeStep whole;
   whole.holding = holding(workload);
   whole.layers = plan_.layers;
   place(workload, whole.holding);
+  choose_variants(alone);
+  check();
   if (interrupted()) return std::nullopt;
-
-  variants_.assign(plan_.parts.size(), 0);
-  for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
-    if (!placed_[i].operands) {
-      whole.partial = true;
-      continue;
-    }
-    const std::vector<Variant> variants = device_.variants(placed_[i].task);
-    for (std::size_t v = 0; v < variants.size(); ++v) {
-      if (alone[i] != nullptr && variants[v].name == alone[i]->variant) variants_[i] = v;
-    }
-    const Check check = placed_[i].operands->check(variants_[i]);
-    if (!check.passed()) {
-      throw RunError(
-          fmt::format("{} is wrong in the whole step: an output is {:.3g} times its tolerance away from float64",
-                      plan_.parts[i].name, check.worst));
-    }
-  }
-
-  std::int64_t step = 0;
-  std::vector<Ready> launches = ready(workload, whole.holding, step);
-  if (launches.empty()) return std::nullopt;
-  whole.kinds = kinds_of(launches, workload);
+  const std::vector<Ready> first = ready(workload, whole.holding, 0);
+  if (first.empty()) return std::nullopt;
+  whole.partial = first.size() < plan_.launches.size();
+  whole.kinds = kinds_of(first, workload);
   whole.barrier_seconds = device_.barrier_seconds();
-  const auto run_steps = [&](std::int64_t steps) {
-    return device_.time([&] {
-      for (std::int64_t i = 0; i < steps; ++i) {
-        for (const Ready& launch : launches) {
-          if (interrupted()) return;  // a step of a large model takes a second
-          launch.operands->launch(launch.variant, launch.turn);
-        }
-      }
-    }) / static_cast<double>(steps);
-  };
-  run_steps(1);
-  const double warm = run_steps(1);
+
+  time_steps(first, 1);  // warms up
+  const double warm = time_steps(first, 1);
   whole.steps_per_sample = launches_a_sample(warm);
-  const std::int64_t slices =
-      slices_beside(warm * static_cast<double>(whole.steps_per_sample), ceiling.median());
-
-  StoppingCriterion criterion(step_rule());
-  std::vector<double> shares;
-  std::vector<double> rates;
-  std::array<std::vector<double>, kKinds> inside;
-  double bytes_of_all = 0;
-  while (!criterion.finished() && !interrupted()) {
-    const auto start = std::chrono::steady_clock::now();
-    launches = ready(workload, whole.holding, ++step);
-    const double before = read_rate(ceiling, slices);
-    const double seconds = run_steps(whole.steps_per_sample);
-    if (interrupted()) break;
-    const double after = read_rate(ceiling, slices);
-    const double step_bytes =
-        std::accumulate(launches.begin(), launches.end(), 0.0, [&](double total, const Ready& launch) {
-          return total + bytes(launch, workload);
-        });
-    rates.push_back(2 / (1 / before + 1 / after));
-    shares.push_back(step_bytes / seconds / rates.back());
-    bytes_of_all += step_bytes;
-
-    // A step beside it, launch by launch: the clock is read between launches, so it is not the one reported.
-    launches = ready(workload, whole.holding, ++step);
-    std::array<double, kKinds> by_kind{};
-    for (const Ready& launch : launches) {
-      by_kind[index_of(plan_.parts[launch.part].kind())] +=
-          device_.time([&] { launch.operands->launch(launch.variant, launch.turn); });
-    }
-    for (std::size_t i = 0; i < kKinds; ++i) inside[i].push_back(by_kind[i]);
-    criterion.add(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  const std::vector<double>& samples = criterion.samples();
-  if (samples.size() < 3) return std::nullopt;
-
-  whole.stop = criterion.finished().value_or(StopReason::interrupted);
-  whole.seconds = summarize(samples);
-  whole.fastest = *std::min_element(samples.begin(), samples.end());
-  whole.bytes = bytes_of_all / static_cast<double>(samples.size());
+  const Samples samples = sample(workload, whole.holding, whole.steps_per_sample, ceiling,
+                                 warm * static_cast<double>(whole.steps_per_sample));
+  if (samples.seconds.size() < kLeastSamples) return std::nullopt;
+  whole.stop = samples.stop;
+  whole.seconds = summarize(samples.seconds);
+  whole.fastest = *std::min_element(samples.seconds.begin(), samples.seconds.end());
+  whole.bytes = std::accumulate(samples.bytes.begin(), samples.bytes.end(), 0.0) /
+                static_cast<double>(samples.bytes.size());
   whole.cold = whole.bytes >= static_cast<double>(least_cold_bytes(device_.info()));
-  whole.of_read_bandwidth = summarize(shares);
-  const double rate = summarize(rates).median;
-  for (std::size_t i = 0; i < kKinds; ++i) whole.kinds[i].seconds = summarize(inside[i]).median;
+  whole.of_read_bandwidth = summarize(samples.shares);
+  for (std::size_t i = 0; i < kKinds; ++i) whole.kinds[i].seconds = summarize(samples.by_kind[i]).median;
+  const double rate = summarize(samples.rates).median;
   for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
     if (alone[i] == nullptr) continue;
     const Measurement& m = *alone[i];

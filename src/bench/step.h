@@ -2,6 +2,7 @@
 // token. What the isolated measurement of an op leaves out shows here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,9 +31,10 @@ struct StepKind {
 struct WholeStep {
   Summary seconds;     // a step
   double fastest = 0;  // the fastest sample
-  double bytes = 0;    // compulsory: weights, cache and state as the cost counts them, experts as they were drawn
+  double bytes =
+      0;  // compulsory: weights, cache and state as the cost counts them, experts as they were drawn
   std::optional<Summary> of_read_bandwidth;  // paired shares
-  bool cold = true;     // false: the step's bytes are few enough for caches to serve a part of them
+  bool cold = true;      // false: the step's bytes are few enough for caches to serve a part of them
   bool partial = false;  // an op has no kernel and was left out
   StopReason stop = StopReason::time_limit;
   StepHolding holding;
@@ -48,11 +50,11 @@ struct WholeStep {
 
   // Where the step's time goes beyond the sum of its parts; the four add up to the difference.
   struct Difference {
-    double drift = 0;         // the memory was slower now than when the parts were measured
-    double memory_ops = 0;    // ops that read weights or cache, inside the step against alone
-    double small_ops = 0;     // the others
-    double between = 0;       // the step as a whole against its launches timed one by one
-    double total() const { return drift + memory_ops + small_ops + between; }
+    double drift = 0;       // the memory was slower now than when the parts were measured
+    double memory_ops = 0;  // ops that read weights or cache, inside the step against alone
+    double small_ops = 0;   // the others
+    double rest = 0;        // the step as a whole against its launches timed one by one
+    double total() const { return drift + memory_ops + small_ops + rest; }
   };
   Difference difference() const;
 };
@@ -69,8 +71,8 @@ class StepRunner {
 
   // Runs decode steps. `alone`: what each part took on its own, null where it was not measured; its variant
   // is the one that runs. What an earlier workload placed is used again where it is the same. Nothing where
-  // no part has a kernel or an interrupt came before three samples. Throws RunError where a kernel's result is
-  // wrong, InputError as holding() does.
+  // no part has a kernel or an interrupt came before three samples. Throws RunError where a kernel's result
+  // is wrong, InputError as holding() does.
   std::optional<WholeStep> run(const Workload& workload, const std::vector<const Measurement*>& alone,
                                ReadCeiling& ceiling);
 
@@ -88,11 +90,29 @@ class StepRunner {
     std::size_t part = 0;
   };
 
+  static constexpr std::size_t kKinds = 7;
+  using ByKind = std::array<double, kKinds>;
+  struct Samples {
+    std::vector<double> seconds;  // a step
+    std::vector<double> bytes;
+    std::vector<double> rates;  // the read bandwidth around it
+    std::vector<double> shares;
+    std::array<std::vector<double>, kKinds> by_kind;  // seconds inside a step beside it
+    StopReason stop = StopReason::time_limit;
+  };
+
   StepFootprints footprints(const Workload& workload) const;
   void place(const Workload& workload, const StepHolding& holding);
   std::vector<Ready> ready(const Workload& workload, const StepHolding& holding, std::int64_t step) const;
+  void choose_variants(const std::vector<const Measurement*>& alone);
+  void check() const;
   double bytes(const Ready& launch, const Workload& workload) const;
+  double step_bytes(const std::vector<Ready>& launches, const Workload& workload) const;
   std::vector<StepKind> kinds_of(const std::vector<Ready>& launches, const Workload& workload) const;
+  double time_steps(const std::vector<Ready>& launches, std::int64_t steps);
+  ByKind time_launches(const std::vector<Ready>& launches);
+  Samples sample(const Workload& workload, const StepHolding& holding, std::int64_t steps,
+                 ReadCeiling& ceiling, double seconds_a_sample);
 
   Device& device_;
   StepPlan plan_;

@@ -56,8 +56,8 @@ StepPlan plan_step(const std::vector<Op>& ops) {
 
 StepHolding holding_of(const StepPlan& plan, const StepFootprints& footprints, std::int64_t layers_held,
                        bool all_experts) {
-  StepHolding holding{.layers_held = layers_held, .all_experts = all_experts, .copies = {},
-                      .matrices_a_copy = {}};
+  StepHolding holding{
+      .layers_held = layers_held, .all_experts = all_experts, .copies = {}, .matrices_a_copy = {}};
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
     const Op& part = plan.parts[i];
     holding.copies.push_back(0);
@@ -69,9 +69,9 @@ StepHolding holding_of(const StepPlan& plan, const StepFootprints& footprints, s
       matrices = std::max(matrices, experts->total);
     holding.copies.back() = footprint.cold ? copies_held(part, layers_held, plan.layers) : 1;
     holding.matrices_a_copy.back() = matrices;
-    const std::int64_t cold = footprint.cold ? checked_mul(footprint.copy_bytes,
-                                                           checked_mul(holding.copies.back(), matrices))
-                                             : footprint.copy_bytes;
+    const std::int64_t cold =
+        footprint.cold ? checked_mul(footprint.copy_bytes, checked_mul(holding.copies.back(), matrices))
+                       : footprint.copy_bytes;
     holding.bytes = checked_add(holding.bytes, checked_add(cold, footprint.fixed_bytes));
     if (footprint.cold && !part.layers.empty()) holding.cold_bytes += cold;
   }

@@ -36,7 +36,7 @@ struct StepHolding {
   bool all_experts = true;           // of each layer held; else as many as one launch may touch
   std::vector<std::int64_t> copies;  // of each part; 0 where the device has no kernel for it
   std::vector<std::int64_t> matrices_a_copy;
-  std::int64_t bytes = 0;      // all that is allocated: copies, activations and workspaces
+  std::int64_t bytes = 0;       // all that is allocated: copies, activations and workspaces
   std::int64_t cold_bytes = 0;  // of the layers' weights and caches
 };
 

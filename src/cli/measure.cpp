@@ -167,8 +167,9 @@ void add_measure(CLI::App& app, Invocation& invocation) {
   options->workload.add(*command);
   command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")
       ->capture_default_str();
-  command->add_option("--memory", options->memory,
-                      "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
+  command->add_option(
+      "--memory", options->memory,
+      "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
   command->add_flag("--step", options->step,
                     "Run whole decode steps, too: all layers that fit in memory, in model order");
   command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");

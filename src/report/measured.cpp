@@ -142,7 +142,8 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
   json["fastest_ms"] = number(whole.fastest * 1e3);
   json["bytes"] = number(whole.bytes);
   json["GBps"] = number(whole.bytes / whole.seconds.median / 1e9);
-  json["of_read_bandwidth"] = whole.of_read_bandwidth ? number(whole.of_read_bandwidth->median) : Json(nullptr);
+  json["of_read_bandwidth"] =
+      whole.of_read_bandwidth ? number(whole.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       whole.of_read_bandwidth ? interval(whole.of_read_bandwidth->ci95, 1) : Json(nullptr);
   json["cold"] = whole.cold;
@@ -162,7 +163,7 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
                            {"drift", number(difference.drift * 1e3)},
                            {"memory_ops", number(difference.memory_ops * 1e3)},
                            {"small_ops", number(difference.small_ops * 1e3)},
-                           {"between", number(difference.between * 1e3)}};
+                           {"rest", number(difference.rest * 1e3)}};
   json["breakdown"] = Json::array();
   for (const StepKind& kind : whole.kinds) {
     json["breakdown"].push_back({{"kind", std::string(op_kind_name(kind.kind))},

@@ -150,7 +150,8 @@ TEST(FullestHolding, PartsWithoutAKernelTakeNothing) {
   EXPECT_EQ(holding.bytes, (2 << 20) + 1024);
 }
 
-const char* const kTwoLayersOfExperts = "  - repeat: 2\n    moe: {experts: 8, per_token: 3, intermediate: 32}\n";
+const char* const kTwoLayersOfExperts =
+    "  - repeat: 2\n    moe: {experts: 8, per_token: 3, intermediate: 32}\n";
 
 TEST(FullestHolding, AllExpertsOfEachLayerElseThoseThatALaunchTouches) {
   const StepPlan plan = plan_of(kTwoLayersOfExperts);
