@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "bench/interrupt.h"
 #include "format/units.h"
@@ -84,7 +85,7 @@ StepFootprints StepRunner::footprints(const Workload& workload) const {
   return footprints;
 }
 
-StepHolding StepRunner::holding(const Workload& workload) const {
+StepHolding StepRunner::holding(const Workload& workload) const try {
   const std::int64_t probe = ReadCeiling::bytes(device_.info());
   const std::int64_t cold = least_cold_bytes(device_.info());
   const StepFootprints footprints = this->footprints(workload);
@@ -95,6 +96,9 @@ StepHolding StepRunner::holding(const Workload& workload) const {
       "and {:.2f} GiB may be used",
       workload.batch, workload.context, gib(least.bytes + probe), least.layers_held, plan_.layers,
       gib(memory_bytes_)));
+} catch (const std::overflow_error&) {
+  throw InputError(
+      "--step: this step needs more memory than can be counted; ask for a smaller batch or context");
 }
 
 // Keeps what an earlier workload placed where it is the same; the rest is freed before anything new is

@@ -176,15 +176,6 @@ TEST(MeasureCommand, AnOpWithoutAKernelIsNotMeasuredAndTheTotalIsPartial) {
   EXPECT_GT(step["measured"]["tokens_per_s"].get<double>(), 0);
 }
 
-TEST(MeasureCommand, TheTableTellsTheWholeStepFromItsParts) {
-  const Finished done = run("measure " + kNoKernel + " --prompt 0 --step");
-  ASSERT_EQ(done.status, 0) << done.err;
-  for (const char* text : {"whole step, 1 of 1 layers held", "in the step", "difference  ",
-                           "barriers    1 × ", "step        partial: "}) {
-    EXPECT_NE(done.out.find(text), std::string::npos) << text << "\n" << done.out;
-  }
-}
-
 TEST(MeasureCommand, AnInterruptKeepsWhatWasMeasured) {
   const TemporaryFolder folder;
   Process process(
