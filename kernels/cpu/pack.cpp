@@ -151,8 +151,6 @@ std::uint16_t f32_to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFFU + odd) >> 16);
 }
 
-float bf16_to_f32(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
 void pack_row(Format format, const float* values, std::int64_t in, void* row) {
   std::uint8_t* bytes = static_cast<std::uint8_t*>(row);
   const auto store_all = [&](std::uint16_t (*convert)(float)) {

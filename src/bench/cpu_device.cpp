@@ -3,6 +3,7 @@
 
 #include "bench/cpu_operands.h"
 #include "bench/device.h"
+#include "bench/statistics.h"
 #include "bench/topology.h"
 #include "input/error.h"
 #include "kernels/cpu/blas.h"
@@ -49,6 +50,18 @@ class CpuDevice final : public Device {
     const auto start = std::chrono::steady_clock::now();
     launches();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  double barrier_seconds() override {
+    constexpr int kTries = 15;
+    constexpr int kLaunches = 200;  // enough to forget the clock
+    std::vector<double> seconds;
+    for (int i = 0; i < kTries; ++i) {
+      seconds.push_back(time([&] {
+        for (int j = 0; j < kLaunches; ++j) context_.pool.run([](int) {});
+      }));
+    }
+    return summarize(seconds).median / kLaunches;
   }
 
   double huge_page_share() const override { return context_.huge_share; }

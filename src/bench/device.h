@@ -119,6 +119,8 @@ class Device {
   virtual std::unique_ptr<Operands> place(const Task& task, std::int64_t copies, std::uint64_t seed) = 0;
   // Seconds from the start of the first launch to the end of the last one, on the device's clock.
   virtual double time(const std::function<void()>& launches) = 0;
+  // Seconds that a launch with nothing to do takes: what each launch on all threads pays for its barrier.
+  virtual double barrier_seconds() { return 0; }
   // The share of the memory last placed that lies on huge pages; 0 where the notion is foreign.
   virtual double huge_page_share() const = 0;
 };

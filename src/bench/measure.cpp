@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bench/interrupt.h"
+#include "bench/op_task.h"
 #include "bench/topology.h"
 #include "format/checked.h"
 #include "format/units.h"
@@ -38,25 +39,6 @@ const MatmulTask kPeak{.n = kPeakSize, .format = kF32};
 Task baseline_task(const std::string& kernel, std::int64_t n, Format format) {
   if (kernel == "add") return AddTask{.n = n, .format = format};
   return MatmulTask{.n = n, .format = format};
-}
-
-// The workload as the task depends on it: only attention cares for the context of a decode step, and what
-// sees the last token of a prompt alone runs as in a decode step.
-Workload essential(const Work& work, Workload workload) {
-  const auto* linear = std::get_if<LinearWork>(&work);
-  const auto* elementwise = std::get_if<ElementwiseWork>(&work);
-  const bool last_only = (linear != nullptr && linear->last_token_only) ||
-                         (elementwise != nullptr && elementwise->last_token_only);
-  if (last_only) workload.phase = Phase::decode;
-  const bool reads_cache = std::holds_alternative<AttentionWork>(work) ||
-                           std::holds_alternative<LatentWork>(work) ||
-                           std::holds_alternative<IndexerWork>(work);
-  if (workload.phase == Phase::decode && !reads_cache) workload.context = 1;
-  return workload;
-}
-
-bool same(const Workload& a, const Workload& b) {
-  return a.phase == b.phase && a.batch == b.batch && a.context == b.context;
 }
 
 }  // namespace
@@ -165,6 +147,18 @@ void Session::require_memory(const std::vector<Op>& ops, const MeasureSettings& 
       for (const std::int64_t prompt : settings.prompts) note_step({Phase::prefill, batch, prompt});
     }
   });
+  if (!settings.whole_steps) return;
+  const StepRunner runner(device_, ops, whole_step_memory(settings));
+  for (const std::int64_t batch : settings.batches) {
+    for (const std::int64_t context : settings.contexts) runner.holding({Phase::decode, batch, context});
+  }
+}
+
+// A step wants the whole model, so it may take more than an op does. The eighth left over is the
+// system's and the other programs'.
+std::int64_t Session::whole_step_memory(const MeasureSettings& settings) const {
+  const std::int64_t available = figures_.info.available_bytes;
+  return settings.memory_bytes > 0 ? settings.memory_bytes : available - available / 8;
 }
 
 void Session::require_memory(const BaselineSettings& settings) const {
@@ -283,10 +277,9 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
   const Step step = cost_step(ops, workload);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
-    const Workload own = essential(op.work, workload);
-    const auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& k) {
-      return k.work == op.work && same(k.workload, own);
-    });
+    const OpTask task = essential_task(op.work, workload);
+    const auto known =
+        std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return same_task(k.task, task); });
     std::optional<Measurement> measurement;
     if (known != known_.end()) {
       measurement = known->measurement;
@@ -296,33 +289,52 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
                            workload.context));
       const bool elementwise = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
       SamplerSettings settings;
-      settings.rule = elementwise                  ? elementwise_rule()
-                      : own.phase == Phase::decode ? decode_rule()
-                                                   : prefill_rule();
-      measurement = run(OpTask{op.work, own}, own.phase == Phase::decode, settings);
-      if (!interrupted() || measurement) known_.push_back({op.work, own, measurement});
+      settings.rule = elementwise                            ? elementwise_rule()
+                      : task.workload.phase == Phase::decode ? decode_rule()
+                                                             : prefill_rule();
+      measurement = run(task, task.workload.phase == Phase::decode, settings);
+      if (!interrupted() || measurement) known_.push_back({task, measurement});
     }
     measured.ops.push_back({op, step.costs[i], {}, std::move(measurement)});
   }
   return measured;
 }
 
+// After all ops of all decode steps, since the model's weights stay placed from one workload to the next.
+void Session::run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings) {
+  if (!ceiling_) return;
+  StepRunner runner(device_, ops, whole_step_memory(settings));
+  for (MeasuredStep& step : decode_) {
+    if (interrupted()) return;
+    announce(fmt::format("whole steps, batch {}, {} tokens", step.workload.batch, step.workload.context));
+    std::vector<const Measurement*> alone;
+    for (const MeasuredOp& op : step.ops) alone.push_back(op.measurement ? &*op.measurement : nullptr);
+    step.whole = runner.run(step.workload, alone, *ceiling_);
+    if (step.whole && step.whole->cold)
+      figures_.peak_GBps = std::max(figures_.peak_GBps, step.whole->bytes / step.whole->fastest / 1e9);
+  }
+}
+
 void Session::run_model(const std::vector<Op>& ops, const MeasureSettings& settings) {
-  planned_ += ops.size() * settings.batches.size() * (settings.contexts.size() + settings.prompts.size());
-  const auto run = [&](Phase phase, std::int64_t batch, const std::vector<std::int64_t>& lengths,
+  const std::vector<Op> grouped = group_equal(ops);
+  const std::size_t lengths = settings.contexts.size() + settings.prompts.size();
+  planned_ += grouped.size() * settings.batches.size() * lengths;
+  if (settings.whole_steps) planned_ += settings.batches.size() * settings.contexts.size();
+  const auto run = [&](Phase phase, std::int64_t batch, const std::vector<std::int64_t>& tokens,
                        std::vector<MeasuredStep>& into) {
-    for (const std::int64_t length : lengths) {
-      if (!interrupted()) into.push_back(run_step(ops, {phase, batch, length}));
+    for (const std::int64_t length : tokens) {
+      if (!interrupted()) into.push_back(run_step(grouped, {phase, batch, length}));
     }
   };
   for (const std::int64_t batch : settings.batches) run(Phase::decode, batch, settings.contexts, decode_);
+  if (settings.whole_steps) run_whole_steps(ops, settings);
   for (const std::int64_t batch : settings.batches) run(Phase::prefill, batch, settings.prompts, prefill_);
   // The device's bandwidth is the median of all that was sampled, so the predictions come last.
   if (!ceiling_ || figures_.peak_GFLOPs <= 0) return;
   const Card card = card_of(this->figures());
   for (std::vector<MeasuredStep>* steps : {&decode_, &prefill_}) {
     for (MeasuredStep& measured : *steps) {
-      const Step step = cost_step(ops, measured.workload);
+      const Step step = cost_step(grouped, measured.workload);
       measured.predicted = predict(step, card);
       for (std::size_t i = 0; i < measured.ops.size(); ++i)
         measured.ops[i].prediction = measured.predicted.ops[i];

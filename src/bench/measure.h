@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/sampler.h"
+#include "bench/step.h"
 #include "card/card.h"
 #include "model/model.h"
 #include "predict/predict.h"
@@ -88,6 +89,7 @@ struct MeasuredStep {
   Workload workload;
   Prediction predicted;
   std::vector<MeasuredOp> ops;
+  std::optional<WholeStep> whole;   // where whole steps were run
   bool partial() const;             // an op was not measured
   double measured_seconds() const;  // the sum over the ops that were, each times its count
 };
@@ -96,7 +98,9 @@ struct MeasureSettings {
   std::vector<std::int64_t> batches;
   std::vector<std::int64_t> contexts;
   std::vector<std::int64_t> prompts;  // prefill lengths; none: no prefill
-  std::int64_t memory_bytes = 0;      // what may be allocated at once; 0: a quarter of what is free
+  // What may be allocated at once; 0: a quarter of what is free, for whole steps seven eighths of it.
+  std::int64_t memory_bytes = 0;
+  bool whole_steps = false;  // run whole decode steps, too
 };
 
 // Runs everything on one device, keeping what was measured when an interrupt comes.
@@ -106,6 +110,7 @@ class Session {
   Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress);
 
   // Throws InputError naming the largest task where the memory bound cannot hold it, before anything runs.
+  // `ops` are as lower() makes them.
   void require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const;
   void require_memory(const BaselineSettings& settings) const;
 
@@ -123,6 +128,8 @@ class Session {
 
  private:
   MeasuredStep run_step(const std::vector<Op>& ops, const Workload& workload);
+  void run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings);
+  std::int64_t whole_step_memory(const MeasureSettings& settings) const;
   std::optional<Baseline> run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot,
                                        double seconds);
   std::string cache_that_holds(double bytes) const;
@@ -138,8 +145,7 @@ class Session {
   std::optional<Measurement> run(const Task& task, bool paired, SamplerSettings settings);
 
   struct Known {  // a task's result, for the ops and batches that ask for it again
-    Work work;
-    Workload workload;
+    OpTask task;
     std::optional<Measurement> measurement;
   };
 

@@ -12,11 +12,7 @@
 namespace memwall {
 namespace {
 
-constexpr std::int64_t kSliceBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kLeastProbeBytes = std::int64_t{256} << 20;
-// Below this a sample is mostly clock: many launches are timed together and divided.
-constexpr double kLeastSampleSeconds = 2e-3;
-
 double time_launches(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn,
                      std::int64_t launches) {
   const double seconds = device.time([&] {
@@ -24,12 +20,6 @@ double time_launches(Device& device, Operands& operands, std::size_t variant, st
   });
   turn += launches;
   return seconds / static_cast<double>(launches);
-}
-
-// Launches that fill a sample, from one launch's time.
-std::int64_t launches_for(double seconds_a_launch) {
-  const double launches = std::ceil(kLeastSampleSeconds / std::max(seconds_a_launch, 1e-9));
-  return static_cast<std::int64_t>(std::clamp(launches, 1.0, 100'000.0));
 }
 
 // Launches that fill the last-level cache with their own dirty lines. A task that writes would otherwise
@@ -51,7 +41,7 @@ std::vector<VariantFigure> time_variants(Device& device, Operands& operands,
     std::vector<double> seconds;
     time_launches(device, operands, v, turn, 1);  // the first pays for page faults and lazy set-up
     seconds.push_back(time_launches(device, operands, v, turn, 1));
-    const std::int64_t launches = launches_for(seconds.back());
+    const std::int64_t launches = launches_a_sample(seconds.back());
     if (variants.size() > 1) seconds.clear();
     for (int i = 0; variants.size() > 1 && i < kTries && !interrupted(); ++i) {
       seconds.push_back(time_launches(device, operands, v, turn, launches));
@@ -63,6 +53,12 @@ std::vector<VariantFigure> time_variants(Device& device, Operands& operands,
 }
 
 }  // namespace
+
+std::int64_t launches_a_sample(double seconds_a_launch) {
+  constexpr double kLeastSampleSeconds = 2e-3;
+  const double launches = std::ceil(kLeastSampleSeconds / std::max(seconds_a_launch, 1e-9));
+  return static_cast<std::int64_t>(std::clamp(launches, 1.0, 100'000.0));
+}
 
 std::int64_t ReadCeiling::bytes(const DeviceInfo& info) {
   const std::int64_t wanted = std::max(kLeastProbeBytes, checked_mul(4, info.last_level_bytes));
@@ -108,10 +104,14 @@ double ReadCeiling::median() const { return summarize(samples_).median; }
 
 double ReadCeiling::fastest() const { return *std::max_element(samples_.begin(), samples_.end()); }
 
+std::int64_t least_cold_bytes(const DeviceInfo& info) {
+  return std::max(checked_mul(4, info.last_level_bytes), std::int64_t{64} << 20);
+}
+
 std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info) {
   if (!footprint.cold) return 1;
-  const std::int64_t target = std::max(checked_mul(4, info.last_level_bytes), std::int64_t{64} << 20);
-  return std::max(footprint.least_copies, div_up(target, std::max<std::int64_t>(1, footprint.copy_bytes)));
+  return std::max(footprint.least_copies,
+                  div_up(least_cold_bytes(info), std::max<std::int64_t>(1, footprint.copy_bytes)));
 }
 
 std::int64_t placed_bytes(const Footprint& footprint, std::int64_t copies) {
@@ -144,7 +144,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
                     m.variant, m.check.worst));
   }
 
-  m.launches_per_sample = launches_for(best->seconds);
+  m.launches_per_sample = launches_a_sample(best->seconds);
   const bool paired = ceiling != nullptr && settings.pair_with_ceiling && footprint.cold && !settings.hot;
   const std::int64_t unsettled = settings.hot ? 0 : launches_to_dirty(footprint, device.info());
   StoppingCriterion criterion(settings.rule, settings.floor_samples);
@@ -172,7 +172,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
       if (unsettled > 0) ceiling->write_back();
       const double ceiling_rate = ceiling->sample();
       shares.push_back(sample_bytes / seconds / ceiling_rate);
-      cost += static_cast<double>(kSliceBytes) / ceiling_rate;
+      cost += static_cast<double>(ReadCeiling::kSliceBytes) / ceiling_rate;
     }
     criterion.add(seconds, cost);
   }

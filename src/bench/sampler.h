@@ -28,6 +28,7 @@ class ReadCeiling {
   double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages
   const std::string& variant() const { return variant_name_; }
 
+  static constexpr std::int64_t kSliceBytes = std::int64_t{64} << 20;  // what sample() reads
   // What the buffer takes on that device.
   static std::int64_t bytes(const DeviceInfo& info);
 
@@ -70,7 +71,13 @@ struct SamplerSettings {
   bool hot = false;  // one copy, launched again and again: cache-resident on purpose
 };
 
-// How many copies keep the task cold: at least four times the last-level cache in all.
+// Launches that make up one sample, from one launch's time: below 2 ms a sample is mostly clock.
+std::int64_t launches_a_sample(double seconds_a_launch);
+
+// Bytes that no cache keeps until they come round again: four times the last-level cache, 64 MiB at least.
+std::int64_t least_cold_bytes(const DeviceInfo& info);
+
+// How many copies keep the task cold: at least least_cold_bytes in all.
 std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info);
 
 // Bytes the task takes when placed so.

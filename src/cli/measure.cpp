@@ -25,12 +25,12 @@ struct MeasureOptions {
   std::string prompt = "512";
   DeviceOptions device;
   bool ops = false;
+  bool step = false;
 };
 
 constexpr const char* kRepeats =
     "A step's layers repeat: each distinct shape was measured once, over rotating cold copies, and "
-    "multiplied by its "
-    "count.";
+    "multiplied by its count.";
 
 // The baselines at half their own command's size: here they are the frame, not the picture.
 BaselineSettings small_baselines() {
@@ -50,6 +50,7 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   settings.prompts = parse_integer_list(options.prompt, "--prompt", {0, kMostContext});
   std::erase(settings.prompts, 0);
   settings.memory_bytes = options.device.memory_bytes();
+  settings.whole_steps = options.step;
   return settings;
 }
 
@@ -122,7 +123,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   const std::vector<Model> models = options.model.load();
   if (models.size() != 1) throw InputError("measure takes one weight and one KV format");
   const Model& model = models.front();
-  const std::vector<Op> ops = group_equal(lower(model));
+  const std::vector<Op> ops = lower(model);
   const std::unique_ptr<Device> device = options.device.open();
   Progress progress;
   Session session(
@@ -165,6 +166,8 @@ void add_measure(CLI::App& app, Invocation& invocation) {
   options->workload.add(*command);
   command->add_option("--prompt", options->prompt, "Tokens of the prefill; a list, 0 for none")
       ->capture_default_str();
+  command->add_flag("--step", options->step,
+                    "Run whole decode steps, too: all layers that fit in memory, in model order");
   command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");
   options->device.add(*command);
   options->output.add(*command);

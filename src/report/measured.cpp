@@ -171,12 +171,52 @@ Json measured_op_figures(const MeasuredOp& measured) {
   return json;
 }
 
+Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
+  Json json = measured_speed(whole.seconds.median, workload, whole.partial);
+  json["ci95_ms"] = interval(whole.seconds.ci95, 1e3);
+  json["fastest_ms"] = number(whole.fastest * 1e3);
+  json["bytes"] = number(whole.bytes);
+  json["GBps"] = number(whole.bytes / whole.seconds.median / 1e9);
+  json["of_read_bandwidth"] =
+      whole.of_read_bandwidth ? number(whole.of_read_bandwidth->median) : Json(nullptr);
+  json["of_read_bandwidth_ci95"] =
+      whole.of_read_bandwidth ? interval(whole.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["cold"] = whole.cold;
+  json["layers"] = whole.layers;
+  json["layers_held"] = whole.holding.layers_held;
+  json["all_experts_held"] = whole.holding.all_experts;
+  json["memory_bytes"] = whole.holding.bytes;
+  json["samples"] = whole.seconds.n;
+  json["stopped"] = std::string(stop_reason_name(whole.stop));
+  json["steps_per_sample"] = whole.steps_per_sample;
+  json["launches"] = whole.launches();
+  json["barriers"] = whole.barriers();
+  json["barrier_us"] = number(whole.barrier_seconds * 1e6);
+  json["sum_of_parts_ms"] = number(whole.alone_seconds() * 1e3);
+  const WholeStep::Difference difference = whole.difference();
+  json["difference_ms"] = {{"total", number(difference.total() * 1e3)},
+                           {"drift", number(difference.drift * 1e3)},
+                           {"memory_ops", number(difference.memory_ops * 1e3)},
+                           {"small_ops", number(difference.small_ops * 1e3)},
+                           {"rest", number(difference.rest * 1e3)}};
+  json["breakdown"] = Json::array();
+  for (const StepKind& kind : whole.kinds) {
+    json["breakdown"].push_back({{"kind", std::string(op_kind_name(kind.kind))},
+                                 {"launches", kind.launches},
+                                 {"bytes", number(kind.bytes)},
+                                 {"ms", number(kind.seconds * 1e3)},
+                                 {"alone_ms", number(kind.alone_seconds * 1e3)}});
+  }
+  return json;
+}
+
 Json measured_step_figures(const MeasuredStep& step) {
   Json json;
   json["batch"] = step.workload.batch;
   json["context"] = step.workload.context;
   json["predicted"] = step.predicted.ops.empty() ? Json(nullptr) : speed_figures(step.predicted.ceiling);
   json["measured"] = measured_speed(step.measured_seconds(), step.workload, step.partial());
+  if (step.whole) json["measured"]["step"] = whole_step_figures(*step.whole, step.workload);
   json["ops"] = Json::array();
   for (const MeasuredOp& op : step.ops) json["ops"].push_back(measured_op_figures(op));
   return json;
@@ -184,18 +224,21 @@ Json measured_step_figures(const MeasuredStep& step) {
 
 std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& steps) {
   std::vector<std::string> found;
+  // A probe reads alone: of what an op moves, only the part it reads is held against it.
+  const auto look_at = [&](const std::string& what, std::int64_t batch, const std::optional<Summary>& share,
+                           double read) {
+    if (!share || !share->ci95 || share->ci95->low * read <= kMostShare) return;
+    found.push_back(
+        fmt::format("{} at batch {} moved its bytes at {:.0f} % ({:.0f}–{:.0f}) of the read bandwidth: "
+                    "that cannot be; its operands sit in a cache or the probe was disturbed",
+                    what, batch, 100 * share->median, 100 * share->ci95->low, 100 * share->ci95->high));
+  };
   for (const MeasuredStep& step : steps) {
     for (const MeasuredOp& op : step.ops) {
-      if (!op.measurement || !op.measurement->of_read_bandwidth) continue;
-      const Summary& share = *op.measurement->of_read_bandwidth;
-      if (share.ci95 && share.ci95->low * read_part(op.cost) > kMostShare) {
-        found.push_back(
-            fmt::format("{} at batch {} moved its bytes at {:.0f} % ({:.0f}–{:.0f}) of the read bandwidth: "
-                        "that cannot be; its operands sit in a cache or the probe was disturbed",
-                        op.op.name, step.workload.batch, 100 * share.median, 100 * share.ci95->low,
-                        100 * share.ci95->high));
-      }
+      if (op.measurement) look_at(op.op.name, step.workload.batch, op.measurement->of_read_bandwidth, read_part(op.cost));
     }
+    if (step.whole && step.whole->cold)
+      look_at("the whole step", step.workload.batch, step.whole->of_read_bandwidth, 1);
   }
   return found;
 }

@@ -23,6 +23,9 @@ Json baselines_figures(const BaselineFigures& baselines, const DeviceFigures& de
 Json measured_step_figures(const MeasuredStep& step);
 Json measured_op_figures(const MeasuredOp& op);
 
+// measured.step: {ms_per_step, tokens_per_s, tokens_per_s_per_user, GBps, breakdown[], ...}.
+Json whole_step_figures(const WholeStep& whole, const Workload& workload);
+
 // A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %.
 std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& steps);
 
@@ -38,6 +41,7 @@ const char* sweep_bound(const Baseline& baseline, double ridge);
 std::string streams_text(const DeviceFigures& device, const Style& style);
 
 std::string device_text(const DeviceFigures& device, const Style& style);
+std::string whole_step_text(const WholeStep& whole, const Workload& workload, const Style& style);
 std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style);
 
 // Where the ridge point comes from.

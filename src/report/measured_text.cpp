@@ -174,6 +174,7 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     }
     text += "\n";
   }
+  if (step.whole) text += "\n" + whole_step_text(*step.whole, w, style);
   return text;
 }
 

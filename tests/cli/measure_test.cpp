@@ -66,8 +66,57 @@ void expect_measured_op(const Json& op, const std::string& phase) {
   EXPECT_TRUE(among) << where;
 }
 
+void expect_whole_step(const Json& step, const Json& sum_of_parts, std::int64_t launches) {
+  expect_keys(step,
+              {"ms_per_step",
+               "tokens_per_s",
+               "tokens_per_s_per_user",
+               "ci95_ms",
+               "fastest_ms",
+               "bytes",
+               "GBps",
+               "of_read_bandwidth",
+               "of_read_bandwidth_ci95",
+               "cold",
+               "layers",
+               "layers_held",
+               "all_experts_held",
+               "memory_bytes",
+               "samples",
+               "stopped",
+               "steps_per_sample",
+               "launches",
+               "barriers",
+               "barrier_us",
+               "sum_of_parts_ms",
+               "difference_ms",
+               "breakdown"},
+              "measured.step");
+  const double ms = step["ms_per_step"].get<double>();
+  EXPECT_GT(ms, 0);
+  EXPECT_EQ(step["layers_held"], step["layers"]);
+  EXPECT_EQ(step["launches"], launches);
+  const double parts = sum_of_parts["ms_per_step"].get<double>();
+  EXPECT_NEAR(step["sum_of_parts_ms"].get<double>(), parts, 1e-9 * parts);
+  double bytes = 0;
+  std::int64_t launched = 0;
+  double explained = 0;
+  for (const Json& kind : step["breakdown"]) {
+    expect_keys(kind, {"kind", "launches", "bytes", "ms", "alone_ms"}, "breakdown[]");
+    bytes += kind["bytes"].get<double>();
+    launched += kind["launches"].get<std::int64_t>();
+  }
+  EXPECT_EQ(launched, launches);
+  EXPECT_DOUBLE_EQ(bytes, step["bytes"].get<double>());
+  const Json& difference = step["difference_ms"];
+  for (const char* part : {"drift", "memory_ops", "small_ops", "rest"})
+    explained += difference[part].get<double>();
+  EXPECT_NEAR(explained, ms - parts, 1e-9 * (ms + parts));
+  EXPECT_NEAR(explained, difference["total"].get<double>(), 1e-9 * (ms + parts));
+}
+
 TEST(MeasureCommand, MeasuresEveryOpOfEveryFormatItHasKernelsFor) {
-  const Finished done = run("measure " + kMixed + " --context 64 --prompt 8 --format json");
+  const Finished done = run("measure " + kMixed + " --context 64 --prompt 8 --step --format json");
   ASSERT_EQ(done.status, 0) << done.err;
   const Json json = Json::parse(done.out);
   EXPECT_EQ(json["schema"], "memwall.measure/1");
@@ -91,8 +140,10 @@ TEST(MeasureCommand, MeasuresEveryOpOfEveryFormatItHasKernelsFor) {
     EXPECT_EQ(step["context"], tokens);
     EXPECT_FALSE(step["measured"].contains("partial")) << phase;
     double sum_us = 0;
+    std::int64_t launches = 0;
     for (const Json& op : step["ops"]) {
       expect_measured_op(op, phase);
+      launches += op["count"].get<std::int64_t>();
       sum_us += op["measured_us"].get<double>();
       if (op["format"].is_string()) formats.insert(op["format"].get<std::string>());
     }
@@ -103,13 +154,16 @@ TEST(MeasureCommand, MeasuresEveryOpOfEveryFormatItHasKernelsFor) {
     EXPECT_NEAR(ms, sum_us / 1e3, 1e-9 * ms);
     const double a_step = step["measured"]["tokens_per_s"].get<double>() * ms / 1e3;
     EXPECT_NEAR(a_step, std::string(phase) == "decode" ? 1 : 8, 1e-9) << "prompt tokens in prefill";
+    EXPECT_EQ(step["measured"].contains("step"), std::string(phase) == "decode");
+    if (std::string(phase) == "decode")
+      expect_whole_step(step["measured"]["step"], step["measured"], launches);
   }
   for (const char* format : {"f32", "f16", "bf16", "q8_0", "q4_0"})
     EXPECT_EQ(formats.count(format), 1U) << format;
 }
 
 TEST(MeasureCommand, AnOpWithoutAKernelIsNotMeasuredAndTheTotalIsPartial) {
-  const Finished done = run("measure " + kNoKernel + " --prompt 0 --format json");
+  const Finished done = run("measure " + kNoKernel + " --prompt 0 --step --format json");
   ASSERT_EQ(done.status, 0) << done.err;
   const Json json = Json::parse(done.out);
   EXPECT_TRUE(json["prefill"].empty());
@@ -121,6 +175,8 @@ TEST(MeasureCommand, AnOpWithoutAKernelIsNotMeasuredAndTheTotalIsPartial) {
   EXPECT_EQ(step["ops"][1]["not_measured"], true);
   EXPECT_FALSE(step["ops"][1].contains("measured_us"));
   EXPECT_EQ(step["measured"]["partial"], true);
+  EXPECT_EQ(step["measured"]["step"]["partial"], true);
+  EXPECT_EQ(step["measured"]["step"]["launches"], 1);
   EXPECT_GT(step["measured"]["tokens_per_s"].get<double>(), 0);
 }
 

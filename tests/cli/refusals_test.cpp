@@ -113,6 +113,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refusal{
             "measure_in_too_little_memory", {"measure", kMixed, "--memory", "1MiB"}, {"--memory", "too few"}},
+        Refusal{"measure_a_step_in_too_little_memory",
+                {"measure", "llama-3.1-8b", "--step", "--memory", "1500MiB"},
+                {"needs", "GiB"}},
         Refusal{"measure_in_more_than_there_is", {"measure", kMixed, "--memory", "1000TiB"}, {"--memory"}},
         Refusal{"measure_in_no_memory", {"measure", kMixed, "--memory", "1XB"}, {"--memory", "1XB"}},
         Refusal{"measure_two_formats", {"measure", kMixed, "--weights", "f16,q8_0"}, {"one weight"}},

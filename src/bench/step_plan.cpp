@@ -1,0 +1,114 @@
+#include "bench/step_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "format/checked.h"
+
+namespace memwall {
+namespace {
+
+bool same_op(const Op& a, const Op& b) {
+  return a.name == b.name && a.work == b.work && a.layers.empty() == b.layers.empty();
+}
+
+// How many of a part's copies are held beside `layers_held` of `layers` layers.
+std::int64_t copies_held(const Op& part, std::int64_t layers_held, std::int64_t layers) {
+  if (part.layers.empty()) return 1;
+  return std::max<std::int64_t>(1, div_up(checked_mul(part.count(), layers_held), layers));
+}
+
+bool has_experts(const StepPlan& plan) {
+  return std::any_of(plan.parts.begin(), plan.parts.end(),
+                     [](const Op& part) { return std::holds_alternative<ExpertWork>(part.work); });
+}
+
+}  // namespace
+
+StepPlan plan_step(const std::vector<Op>& ops) {
+  StepPlan plan;
+  plan.parts = group_equal(ops);
+  std::vector<std::int64_t> next_copy(plan.parts.size(), 0);
+  const auto launch = [&](const Op& op) {
+    const auto part = std::find_if(plan.parts.begin(), plan.parts.end(),
+                                   [&](const Op& candidate) { return same_op(candidate, op); });
+    const auto index = static_cast<std::size_t>(part - plan.parts.begin());
+    plan.launches.push_back({index, next_copy[index]++});
+  };
+
+  const auto first_layer_op =
+      std::find_if(ops.begin(), ops.end(), [](const Op& op) { return !op.layers.empty(); });
+  std::for_each(ops.begin(), first_layer_op, launch);
+  std::set<std::int32_t> layers;
+  for (const Op& op : ops) layers.insert(op.layers.begin(), op.layers.end());
+  for (const std::int32_t layer : layers) {
+    for (const Op& op : ops) {
+      if (std::binary_search(op.layers.begin(), op.layers.end(), layer)) launch(op);
+    }
+  }
+  std::for_each(first_layer_op, ops.end(), [&](const Op& op) {
+    if (op.layers.empty()) launch(op);
+  });
+  plan.layers = static_cast<std::int64_t>(layers.size());
+  return plan;
+}
+
+StepHolding holding_of(const StepPlan& plan, const StepFootprints& footprints, std::int64_t layers_held,
+                       bool all_experts) {
+  StepHolding holding{
+      .layers_held = layers_held, .all_experts = all_experts, .copies = {}, .matrices_a_copy = {}};
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const Op& part = plan.parts[i];
+    holding.copies.push_back(0);
+    holding.matrices_a_copy.push_back(1);
+    if (!footprints[i]) continue;
+    const Footprint& footprint = *footprints[i];
+    std::int64_t matrices = footprint.least_copies;
+    if (const auto* experts = std::get_if<ExpertWork>(&part.work); experts != nullptr && all_experts)
+      matrices = std::max(matrices, experts->total);
+    holding.copies.back() = footprint.cold ? copies_held(part, layers_held, plan.layers) : 1;
+    holding.matrices_a_copy.back() = matrices;
+    const std::int64_t cold =
+        footprint.cold ? checked_mul(footprint.copy_bytes, checked_mul(holding.copies.back(), matrices))
+                       : footprint.copy_bytes;
+    holding.bytes = checked_add(holding.bytes, checked_add(cold, footprint.fixed_bytes));
+    if (footprint.cold && !part.layers.empty()) holding.cold_bytes += cold;
+  }
+  return holding;
+}
+
+std::optional<StepHolding> fullest_holding(const StepPlan& plan, const StepFootprints& footprints,
+                                           std::int64_t memory_bytes, std::int64_t least_cold_bytes) {
+  StepHolding holding = holding_of(plan, footprints, plan.layers, true);
+  const bool all_experts = !has_experts(plan);
+  std::int64_t layers = plan.layers;
+  if (holding.bytes > memory_bytes) holding = holding_of(plan, footprints, layers, all_experts);
+  while (holding.bytes > memory_bytes && layers > 1)
+    holding = holding_of(plan, footprints, --layers, all_experts);
+  const bool rotates = layers < plan.layers;
+  if (holding.bytes > memory_bytes || (rotates && holding.cold_bytes < least_cold_bytes)) return std::nullopt;
+  return holding;
+}
+
+StepHolding least_holding(const StepPlan& plan, const StepFootprints& footprints,
+                          std::int64_t least_cold_bytes) {
+  const bool all_experts = !has_experts(plan);
+  std::int64_t layers = std::min<std::int64_t>(1, plan.layers);
+  StepHolding holding = holding_of(plan, footprints, layers, all_experts);
+  while (holding.cold_bytes < least_cold_bytes && layers < plan.layers)
+    holding = holding_of(plan, footprints, ++layers, all_experts);
+  return holding;
+}
+
+std::int64_t turn_of(const StepHolding& holding, const StepFootprints& footprints, const StepLaunch& launch,
+                     std::int64_t step) {
+  const Footprint& footprint = *footprints[launch.part];
+  if (!footprint.cold) return step;
+  // A turn of an expert op is a window of least_copies matrices; as many windows as lie within a group are a
+  // layer's.
+  const std::int64_t windows = holding.matrices_a_copy[launch.part] / footprint.least_copies;
+  return launch.copy % holding.copies[launch.part] * windows + step % windows;
+}
+
+}  // namespace memwall
