@@ -147,8 +147,7 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     }
     table.row(std::move(cells));
   }
-  text += table.render(style) + "
-" + experts_text(step) + huge_pages_text(step);
+  text += table.render(style) + "\n" + experts_text(step) + huge_pages_text(step);
   const double tokens = static_cast<double>(w.rows());
   const double measured = step.measured_seconds();
   const char* unit = decode ? "tokens/s" : "prompt tokens/s";
