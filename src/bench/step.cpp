@@ -63,11 +63,9 @@ double WholeStep::launch_seconds() const { return sum(kinds, &StepKind::seconds)
 double WholeStep::alone_seconds() const { return sum(kinds, &StepKind::alone_seconds); }
 
 WholeStep::Difference WholeStep::difference() const {
-  const double paired = sum(kinds, &StepKind::alone_paired_seconds, true);
   const double alone = sum(kinds, &StepKind::alone_seconds, true);
   const double inside = sum(kinds, &StepKind::seconds, true);
-  return {.drift = paired - alone,
-          .memory_ops = inside - paired,
+  return {.memory_ops = inside - alone,
           .small_ops = (launch_seconds() - inside) - (alone_seconds() - alone),
           .rest = seconds.median - launch_seconds()};
 }
@@ -261,16 +259,19 @@ std::optional<WholeStep> StepRunner::run(const Workload& workload,
   whole.cold = whole.bytes >= static_cast<double>(least_cold_bytes(device_.info()));
   whole.of_read_bandwidth = summarize(samples.shares);
   for (std::size_t i = 0; i < kKinds; ++i) whole.kinds[i].seconds = summarize(samples.by_kind[i]).median;
-  const double rate = summarize(samples.rates).median;
+  whole.read_rate = summarize(samples.rates).median;
+  double paired_bytes = 0;
+  double probe_seconds = 0;  // of reading as many bytes by the probes beside the parts
   for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
     if (alone[i] == nullptr) continue;
     const Measurement& m = *alone[i];
-    StepKind& kind = whole.kinds[index_of(plan_.parts[i].kind())];
     const double count = static_cast<double>(plan_.parts[i].count());
-    kind.alone_seconds += count * m.seconds.median;
-    kind.alone_paired_seconds +=
-        count * (m.of_read_bandwidth ? m.bytes / (m.of_read_bandwidth->median * rate) : m.seconds.median);
+    whole.kinds[index_of(plan_.parts[i].kind())].alone_seconds += count * m.seconds.median;
+    if (!m.of_read_bandwidth) continue;
+    paired_bytes += count * m.bytes;
+    probe_seconds += count * m.seconds.median * m.of_read_bandwidth->median;
   }
+  if (probe_seconds > 0) whole.parts_read_rate = paired_bytes / probe_seconds;
   std::erase_if(whole.kinds, [](const StepKind& kind) { return kind.launches == 0; });
   return whole;
 }

@@ -21,8 +21,6 @@ struct StepKind {
   double bytes = 0;          // compulsory
   double seconds = 0;        // inside the step: timed launch by launch, in steps of their own
   double alone_seconds = 0;  // the isolated measurements, each times its count
-  // The same had the memory been as fast as beside the steps: bytes over share and read bandwidth.
-  double alone_paired_seconds = 0;
 
   // A launch that all threads share ends in a barrier; small ops run on the calling thread.
   bool reads_memory() const { return kind != OpKind::elementwise && kind != OpKind::embedding; }
@@ -40,6 +38,9 @@ struct WholeStep {
   StepHolding holding;
   std::int64_t layers = 0;
   std::int64_t steps_per_sample = 0;
+  double read_rate = 0;  // bytes/s: the read bandwidth beside the steps
+  double parts_read_rate =
+      0;  // and beside the parts when they were measured alone; 0 where it was not sampled
   double barrier_seconds = 0;   // of one empty launch on all threads
   std::vector<StepKind> kinds;  // in the order of OpKind, those with launches
 
@@ -48,13 +49,15 @@ struct WholeStep {
   double launch_seconds() const;  // inside the step, all kinds
   double alone_seconds() const;
 
-  // Where the step's time goes beyond the sum of its parts; the four add up to the difference.
+  // Where the step's time goes beyond the sum of its parts; the three add up to the difference. A machine
+  // whose memory has drifted in between shows that in the first: no term of its own, since an op that
+  // arithmetic bounds does not follow the memory (bytes over share and bandwidth gave +8.7 ms of drift and
+  // -8.3 ms of ops for a step of 40 ms that took 0.8 ms more than its parts).
   struct Difference {
-    double drift = 0;       // the memory was slower now than when the parts were measured
     double memory_ops = 0;  // ops that read weights or cache, inside the step against alone
     double small_ops = 0;   // the others
     double rest = 0;        // the step as a whole against its launches timed one by one
-    double total() const { return drift + memory_ops + small_ops + rest; }
+    double total() const { return memory_ops + small_ops + rest; }
   };
   Difference difference() const;
 };

@@ -181,6 +181,8 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
       whole.of_read_bandwidth ? number(whole.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       whole.of_read_bandwidth ? interval(whole.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["read_GBps"] = number(whole.read_rate / 1e9);
+  json["parts_read_GBps"] = whole.parts_read_rate > 0 ? number(whole.parts_read_rate / 1e9) : Json(nullptr);
   json["cold"] = whole.cold;
   json["layers"] = whole.layers;
   json["layers_held"] = whole.holding.layers_held;
@@ -195,7 +197,6 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
   json["sum_of_parts_ms"] = number(whole.alone_seconds() * 1e3);
   const WholeStep::Difference difference = whole.difference();
   json["difference_ms"] = {{"total", number(difference.total() * 1e3)},
-                           {"drift", number(difference.drift * 1e3)},
                            {"memory_ops", number(difference.memory_ops * 1e3)},
                            {"small_ops", number(difference.small_ops * 1e3)},
                            {"rest", number(difference.rest * 1e3)}};

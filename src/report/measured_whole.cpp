@@ -53,11 +53,13 @@ std::string whole_step_text(const WholeStep& whole, const Workload& workload, co
              significant(whole.bytes / whole.seconds.median / 1e9, 3)});
   text += table.render(style) + "\n";
 
-  text += fmt::format(
-      "difference  {} from the sum of the parts: the memory's drift since they ran {},\n"
-      "            ops that read weights or cache {}, small ops {}, rest {}\n",
-      signed_time(difference.total()), signed_time(difference.drift), signed_time(difference.memory_ops),
-      signed_time(difference.small_ops), signed_time(difference.rest));
+  text += fmt::format("difference  {}: ops that read weights or cache {}, small ops {}, rest {}\n",
+                      signed_time(difference.total()), signed_time(difference.memory_ops),
+                      signed_time(difference.small_ops), signed_time(difference.rest));
+  if (whole.parts_read_rate > 0) {
+    text += fmt::format("memory      read at {} GB/s beside the parts, at {} GB/s beside the steps\n",
+                        significant(whole.parts_read_rate / 1e9, 3), significant(whole.read_rate / 1e9, 3));
+  }
   text += fmt::format("barriers    {} × {} = {}, in the step and in its parts alike\n", whole.barriers(),
                       human_time(whole.barrier_seconds),
                       human_time(static_cast<double>(whole.barriers()) * whole.barrier_seconds));
