@@ -287,7 +287,7 @@ std::uint8_t f32_to_f8_e4m3(float value) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude = f 2^exponent, f in [1/2, 1)
   // Units of the last of 3 mantissa bits; below 2^-6 they are those of the subnormals.
-  const int unit = std::max(exponent - 4, -9);
+  const int unit = magnitude > 0 ? std::max(exponent - 4, -9) : -9;
   const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));
   // Rounding up to 16 steps carries into the exponent, and 448 is 14 steps of 32: never past it.
   const int code = unit == -9 ? steps : ((unit + 9) << 3) + steps;
