@@ -54,7 +54,7 @@ void decode(const Attention& op, std::int64_t splits, std::int64_t first, std::i
   g.depth = static_cast<std::size_t>(op.d_k);
   g.width = static_cast<std::size_t>(op.d_v);
   g.padded = static_cast<std::size_t>(partial.padded());
-  g.q = scratch;
+  g.q = line_aligned(scratch);
   g.scores = g.q + round_up(op.d_k * partial.group, kPad);
   float* own = g.scores + g.group * kTokens;
   RowScratch room;
@@ -123,7 +123,8 @@ std::int64_t attention_scratch_floats(const Attention& op) {
   const Partials partial{op.heads / op.kv_heads, op.d_v};
   const std::int64_t rows =
       op.top_k > 0 ? kDecodeTokens * (2 * round_up(op.d_k, kPad) + partial.padded()) : 0;
-  return round_up(partial.group * op.d_k, kPad) + partial.group * kDecodeTokens + partial.floats() + rows;
+  return kPad + round_up(partial.group * op.d_k, kPad) + partial.group * kDecodeTokens + partial.floats() +
+         rows;
 }
 
 }  // namespace memwall::cpu

@@ -13,6 +13,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/cpu/attention_block-inl.h"
+#include "kernels/cpu/attention_values-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {

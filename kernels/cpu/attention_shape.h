@@ -19,6 +19,13 @@ inline std::int64_t round_up(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
+// Where scratch begins: at a cache line, so that no vector of it crosses two. Takes up to kPad floats more.
+inline float* line_aligned(float* scratch) {
+  constexpr std::uintptr_t kLineBytes = 64;
+  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(scratch) % kLineBytes;
+  return past == 0 ? scratch : scratch + (kLineBytes - past) / sizeof(float);
+}
+
 // Throws std::invalid_argument unless every size is usable.
 void check_attention(const Attention& op);
 

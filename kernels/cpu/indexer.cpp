@@ -44,7 +44,7 @@ void score_keys(const Indexer& op, std::int64_t splits, std::int64_t first, std:
   QueryGroup g;
   g.group = static_cast<std::size_t>(op.heads);
   g.depth = static_cast<std::size_t>(op.width);
-  g.q = scratch;
+  g.q = line_aligned(scratch);
   g.scores = g.q + round_up(op.heads * op.width, kPad);
   constexpr std::size_t kScales = Kv::kScaled ? 2 * kPanel : 0;  // bytes a panel
   const std::size_t panel_bytes = kPanel * g.depth * Kv::kBytes + kScales;
@@ -112,7 +112,7 @@ void indexer_scores(const Indexer& op, std::int64_t splits, std::int64_t first, 
 
 std::int64_t indexer_scratch_floats(const Indexer& op) {
   check_indexer(op);
-  return round_up(op.heads * op.width, kPad) + op.heads * kDecodeTokens;
+  return kPad + round_up(op.heads * op.width, kPad) + op.heads * kDecodeTokens;
 }
 
 void choose_top(const float* scores, std::int64_t count, std::int64_t k, std::uint32_t* keys,

@@ -27,7 +27,7 @@ void decode_latents(const LatentAttention& op, std::int64_t splits, std::int64_t
   g.depth = static_cast<std::size_t>(width);
   g.width = static_cast<std::size_t>(op.rank);
   g.padded = static_cast<std::size_t>(partial.padded());
-  g.q = scratch;
+  g.q = line_aligned(scratch);
   g.scores = g.q + round_up(op.heads * width, kPad);
   float* own = g.scores + g.group * kTokens;
   RowScratch room;
@@ -94,8 +94,8 @@ void latent_decode(const LatentAttention& op, std::int64_t splits, std::int64_t 
 std::int64_t latent_scratch_floats(const LatentAttention& op) {
   check_latent(op);
   const std::int64_t width = op.rank + op.rope;
-  return round_up(op.heads * width, kPad) + op.heads * kDecodeTokens + Partials{op.heads, op.rank}.floats() +
-         2 * kDecodeTokens * round_up(width, kPad);
+  return kPad + round_up(op.heads * width, kPad) + op.heads * kDecodeTokens +
+         Partials{op.heads, op.rank}.floats() + 2 * kDecodeTokens * round_up(width, kPad);
 }
 
 std::int64_t latent_partial_floats(const LatentAttention& op, std::int64_t splits) {
