@@ -12,11 +12,12 @@
 
 #include "hwy/highway.h"
 
-// Highway 1.0.3 detects AVX512_VNNI before it chooses AVX3_DL, but leaves it out of what it tells the compiler.
+// Highway 1.0.3 detects AVX512_VNNI before it chooses AVX3_DL, but leaves it out of what it tells the
+// compiler.
 #if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3_DL
 #undef HWY_TARGET_STR
-#define HWY_TARGET_STR                                                                                   \
-  HWY_TARGET_STR_AVX3                                                                                    \
+#define HWY_TARGET_STR \
+  HWY_TARGET_STR_AVX3  \
   ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
 #endif
 
@@ -60,7 +61,8 @@ class ByteDot {
     pairs_.raw = _mm512_add_epi16(pairs_.raw, _mm512_maddubs_epi16(weights.raw, x.raw));
   }
   HWY_INLINE void add_signed(VB weights, VB x) {
-    const __m512i signed_x = _mm512_mask_sub_epi8(x.raw, _mm512_movepi8_mask(weights.raw), _mm512_setzero_si512(), x.raw);
+    const __m512i signed_x =
+        _mm512_mask_sub_epi8(x.raw, _mm512_movepi8_mask(weights.raw), _mm512_setzero_si512(), x.raw);
     widen(_mm512_maddubs_epi16(_mm512_abs_epi8(weights.raw), signed_x));
   }
   HWY_INLINE VI total() const {

@@ -15,6 +15,6 @@
 #define MEMWALL_DOT_TARGETS 0
 #endif
 
-#define HWY_DISABLED_TARGETS                                                                          \
+#define HWY_DISABLED_TARGETS                                                                                 \
   ((0x7FFFLL & ~(MEMWALL_DOT_TARGETS | HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | (1LL << 14))) | HWY_SVE | HWY_SVE2 | \
    HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)

@@ -36,8 +36,6 @@ void use_instruction_set(const std::string& name) {
   throw std::invalid_argument("this machine has no instruction set " + name);
 }
 
-std::string instruction_set() {
-  return hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());
-}
+std::string instruction_set() { return hwy::TargetName(hwy::SupportedAndGeneratedTargets().front()); }
 
 }  // namespace memwall::cpu

@@ -132,7 +132,8 @@ HWY_INLINE void add_tiles(const Linear& op, const std::uint8_t* panel, std::size
   const float* x = op.rows == 1 ? op.x : static_cast<const float*>(op.prepared);
   for (std::size_t t = 0; t < tiles.count(); ++t) {
     add_some_columns<Weights>(tiles.size(t), panel + first * kPanel * Weights::kBytes, last - first,
-                              x + tiles.first(t) * in + first * tiles.size(t), sums + tiles.first(t) * kPanel);
+                              x + tiles.first(t) * in + first * tiles.size(t),
+                              sums + tiles.first(t) * kPanel);
   }
 }
 

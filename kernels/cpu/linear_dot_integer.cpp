@@ -68,7 +68,8 @@ struct Q8Block {
     for (std::size_t g = 0; g < 8; ++g) {
       VB w[kParts];
       for (std::size_t p = 0; p < kParts; ++p) {
-        w[p] = hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(quants) + (g * kParts + p) * kLanes * 4);
+        w[p] =
+            hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(quants) + (g * kParts + p) * kLanes * 4);
       }
       for (std::size_t c = 0; c < C; ++c) {
         const VB four = four_of(x[c].quants + b * kBlock + g * 4);
@@ -111,7 +112,8 @@ struct Q4Block {
 // sums[c][16] = the panel times C columns. Symmetric formats take their offset (8, or VNNI's 128) away in
 // integers, block by block; zero points, one a group, in floats.
 template <class Block, Zeros kZeros, std::size_t C>
-HWY_INLINE void panel_times_columns(const std::uint8_t* panel, const PanelLayout& layout, const Column* x, float* HWY_RESTRICT sums) {
+HWY_INLINE void panel_times_columns(const std::uint8_t* panel, const PanelLayout& layout, const Column* x,
+                                    float* HWY_RESTRICT sums) {
   const F32 d;
   VF totals[C][kParts];
   for (auto& column : totals) {

@@ -1,6 +1,6 @@
-// GEMM on panels, for prefill: after BLIS (Van Zee and van de Geijn, ACM TOMS 41(3), 2015), with the panels in
-// the place of its packed B. A part of a panel is widened to f32 once for all rows of x, into the second-level
-// cache, and multiplied by x's packed blocks.
+// GEMM on panels, for prefill: after BLIS (Van Zee and van de Geijn, ACM TOMS 41(3), 2015), with the panels
+// in the place of its packed B. A part of a panel is widened to f32 once for all rows of x, into the
+// second-level cache, and multiplied by x's packed blocks.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -167,8 +167,8 @@ void gemm(const Linear& op, std::int64_t first, std::int64_t last, float* scratc
           // A tile's second panel may be missing: it computes the first one again, for nobody.
           const std::int64_t index = panel + static_cast<std::int64_t>(std::min(t, panels - 1));
           if (op.format.kind == FormatKind::f32) {
-            values[t] = static_cast<const float*>(op.panels) +
-                        (static_cast<std::size_t>(index) * in + k) * kPanel;
+            values[t] =
+                static_cast<const float*>(op.panels) + (static_cast<std::size_t>(index) * in + k) * kPanel;
           } else {
             float* room = scratch + t * kDepth * kPanel;
             widen_part(op, index, k, count, room);

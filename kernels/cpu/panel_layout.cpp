@@ -175,8 +175,9 @@ PanelLayout panel_layout(Format format, std::int64_t in) {
     layout.groups = round_up_div(layout.blocks, layout.blocks_per_group);
     layout.blocks = layout.groups * layout.blocks_per_group;
   }
-  const std::int64_t zeros =
-      !format.zero_points ? 0 : format.wide_zero_points ? kPanelRows * 2 : kPanelRows / 2;
+  const std::int64_t zeros = !format.zero_points       ? 0
+                             : format.wide_zero_points ? kPanelRows * 2
+                                                       : kPanelRows / 2;
   layout.quants_at = kPanelRows * kScaleBytes + zeros;
   layout.block_bytes = kPanelRows * kBlockWeights / (format.kind == FormatKind::q8_0 ? 1 : 2);
   layout.group_bytes =
@@ -249,8 +250,7 @@ void unpack_panel_row(Format format, const void* panels, std::int64_t out, std::
   const PanelLayout layout = panel_layout(format, in);
   // Only read from here on; Group serves packing too.
   std::uint8_t* panel = panel_of(const_cast<void*>(panels), layout, row);
-  const std::uint8_t* trailing =
-      static_cast<const std::uint8_t*>(panels) + panels_of(out) * layout.bytes;
+  const std::uint8_t* trailing = static_cast<const std::uint8_t*>(panels) + panels_of(out) * layout.bytes;
   const std::int64_t r = row % kPanelRows;
   const std::int64_t bytes = is_integer(format) ? 0 : element_bytes(format);
   const bool four_bits = format.kind != FormatKind::q8_0;

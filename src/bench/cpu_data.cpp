@@ -72,7 +72,7 @@ void fill_random_panels(ThreadPool& pool, Format format, std::int64_t out, std::
   const cpu::PanelLayout layout = cpu::panel_layout(format, in);
   // Of f8 every code but the largest exponents, so that none is NaN.
   const bool plain = is_plain_float(format);
-  const FloatMask mask = plain                   ? mask_of(format.kind)
+  const FloatMask mask = plain                     ? mask_of(format.kind)
                          : cpu::is_integer(format) ? FloatMask{~std::uint64_t{0}, 0}
                                                    : FloatMask{0xbfbfbfbfbfbfbfbfULL, 0};
   const std::int64_t panels = cpu::panels_of(out);

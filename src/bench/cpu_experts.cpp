@@ -43,7 +43,8 @@ class ExpertOperands final : public Operands {
       const auto rows = static_cast<std::int64_t>(tokens_of.size());
       for (std::int64_t first = 0; first < rows; first += most) {
         ops_.push_back(weights_.bind(matrix_of(turn, i), gathered_.data() + (row + first) * in,
-                                     std::min(most, rows - first), y_.data() + (row + first) * work_.each.out));
+                                     std::min(most, rows - first),
+                                     y_.data() + (row + first) * work_.each.out));
       }
       for (const std::int64_t token : tokens_of) {
         std::copy_n(x_.begin() + token * in, in, gathered_.begin() + row * in);

@@ -129,8 +129,8 @@ cpu::Linear PanelWeights::bind(std::int64_t copy, const float* x, std::int64_t r
           .prepared = nullptr};
 }
 
-void PanelWeights::compare(Comparison& comparison, cpu::LinearKernel kernel, std::int64_t copy, const float* x,
-                           const float* y, std::int64_t out) const {
+void PanelWeights::compare(Comparison& comparison, cpu::LinearKernel kernel, std::int64_t copy,
+                           const float* x, const float* y, std::int64_t out) const {
   std::vector<float> read(x, x + work_.in);
   if (kernel == cpu::LinearKernel::dot && cpu::is_integer(work_.format)) {
     const std::int64_t blocks = cpu::panel_layout(work_.format, work_.in).blocks;

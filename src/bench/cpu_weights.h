@@ -15,8 +15,8 @@ namespace memwall {
 // A linear's kernels are its variants: "dot", "gemm", "blas".
 cpu::LinearKernel linear_kernel(const Variant& variant);
 
-// The rows of a launch: `total` in all, in `batches` linears of their own, `a_matrix` of them each on average,
-// which decides the variants.
+// The rows of a launch: `total` in all, in `batches` linears of their own, `a_matrix` of them each on
+// average, which decides the variants.
 struct LinearRows {
   std::int64_t total = 0;
   std::int64_t batches = 1;
@@ -52,7 +52,7 @@ class PanelWeights {
   void compare(Comparison& comparison, cpu::LinearKernel kernel, std::int64_t copy, const float* x,
                const float* y, std::int64_t out) const;
 
-  double bytes() const;                                 // compulsory: the format's, and the bias's
+  double bytes() const;                                    // compulsory: the format's, and the bias's
   static std::int64_t copy_bytes(const LinearWork& work);  // with padding
   std::int64_t copies() const { return copies_; }
   const LinearWork& work() const { return work_; }

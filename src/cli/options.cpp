@@ -111,8 +111,9 @@ void DeviceOptions::add(CLI::App& command) {
       .add_option("--numa", numa,
                   "local: memory lies on the node of the thread that reads it; interleave: on all in turn")
       ->capture_default_str();
-  command.add_option("--memory", memory,
-                     "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
+  command.add_option(
+      "--memory", memory,
+      "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
 }
 
 std::unique_ptr<Device> DeviceOptions::open() const {

@@ -236,7 +236,8 @@ std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& ste
   };
   for (const MeasuredStep& step : steps) {
     for (const MeasuredOp& op : step.ops) {
-      if (op.measurement) look_at(op.op.name, step.workload.batch, op.measurement->of_read_bandwidth, read_part(op.cost));
+      if (op.measurement)
+        look_at(op.op.name, step.workload.batch, op.measurement->of_read_bandwidth, read_part(op.cost));
     }
     if (step.whole && step.whole->cold)
       look_at("the whole step", step.workload.batch, step.whole->of_read_bandwidth, 1);

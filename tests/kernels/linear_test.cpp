@@ -161,13 +161,12 @@ void check_against_reference(LinearKernel kernel, const std::vector<Shape>& shap
         Exact<float> columns({x.begin(), x.begin() + rows * shape.in}, 1);
         std::vector<float> y(static_cast<std::size_t>(rows * shape.out), std::nanf(""));
         run(kernel,
-            {format, weights.data(), shape.out, shape.in, columns.data(), rows, nullptr, y.data(), nullptr}, 0,
-            panels_of(shape.out));
-        ASSERT_NO_FATAL_FAILURE(reference.check(y, rows, shape.in,
-                                                name_of(kernel) + " " + format_name(format) + " " +
-                                                    std::to_string(shape.out) + "x" +
-                                                    std::to_string(shape.in) + " rows " +
-                                                    std::to_string(rows)));
+            {format, weights.data(), shape.out, shape.in, columns.data(), rows, nullptr, y.data(), nullptr},
+            0, panels_of(shape.out));
+        ASSERT_NO_FATAL_FAILURE(
+            reference.check(y, rows, shape.in,
+                            name_of(kernel) + " " + format_name(format) + " " + std::to_string(shape.out) +
+                                "x" + std::to_string(shape.in) + " rows " + std::to_string(rows)));
       }
     }
   }
@@ -190,11 +189,9 @@ TEST_P(LinearOnEverySet, DotHoldsToFloat64) {
 }
 
 TEST_P(LinearOnEverySet, GemmHoldsToFloat64) {
-  check_against_reference(LinearKernel::gemm, {{1, 1, {1, 2}},
-                                               {33, 33, {1, 5, 12, 13, 25}},
-                                               {49, 130, {7, 31}},
-                                               {16, 1100, {9}},
-                                               {17, 40, {400}}});
+  check_against_reference(
+      LinearKernel::gemm,
+      {{1, 1, {1, 2}}, {33, 33, {1, 5, 12, 13, 25}}, {49, 130, {7, 31}}, {16, 1100, {9}}, {17, 40, {400}}});
 }
 
 TEST_P(LinearOnEverySet, BlasHoldsToFloat64) {
@@ -235,8 +232,8 @@ TEST_P(LinearOnEverySet, PaddingCountsAsZero) {
     if (!is_integer(format)) continue;
     PanelMatrix w(format, std::vector<float>(35, 1.0F), 1, 35);
     const PanelLayout layout = panel_layout(format, 35);
-    const PanelMatrix longer(format, std::vector<float>(static_cast<std::size_t>(layout.blocks) * 32, 1.0F), 1,
-                             layout.blocks * 32);
+    const PanelMatrix longer(format, std::vector<float>(static_cast<std::size_t>(layout.blocks) * 32, 1.0F),
+                             1, layout.blocks * 32);
     w.bytes = longer.bytes;
     w.read_back();
     std::vector<float> x(static_cast<std::size_t>(layout.blocks) * 32, kInfinity);
@@ -297,7 +294,8 @@ TEST_P(LinearOnEverySet, AddsTheBias) {
   const PanelMatrix matrix({FormatKind::f32}, w, 5, 2);
   for (const LinearKernel kernel : kKernels) {
     std::vector<float> y(10);
-    run(kernel, {matrix.format, matrix.bytes.data(), 5, 2, x.data(), 2, bias.data(), y.data(), nullptr}, 0, 1);
+    run(kernel, {matrix.format, matrix.bytes.data(), 5, 2, x.data(), 2, bias.data(), y.data(), nullptr}, 0,
+        1);
     EXPECT_EQ(y, (std::vector<float>{103, 207, 311, 415, 519, 102, 206, 310, 414, 518}));
   }
 }
@@ -333,7 +331,8 @@ TEST_P(LinearOnEverySet, InfinitiesNansAndSubnormals) {
 TEST_P(LinearOnEverySet, EveryCodeOfF8) {
   const std::int64_t in = 37;
   for (const std::int64_t place : {0, 1, 6, 31, 36}) {
-    PanelMatrix w({FormatKind::f8_e4m3}, std::vector<float>(static_cast<std::size_t>(256 * in), 0.0F), 256, in);
+    PanelMatrix w({FormatKind::f8_e4m3}, std::vector<float>(static_cast<std::size_t>(256 * in), 0.0F), 256,
+                  in);
     for (std::int64_t code = 0; code < 256; ++code) {
       w.bytes[static_cast<std::size_t>(((code / 16) * in + place) * 16 + code % 16)] =
           static_cast<std::uint8_t>(code);
@@ -358,8 +357,8 @@ TEST_P(LinearOnEverySet, EveryF16ScaleOfAQuantisedBlock) {
     std::vector<float> source(32, 0.0F);
     source[9] = 3.0F;
     source[25] = 8.0F;
-    for (const Format format :
-         {Format{FormatKind::q8_0}, Format{FormatKind::q4_0}, Format{FormatKind::int4_group, 32, true, true}}) {
+    for (const Format format : {Format{FormatKind::q8_0}, Format{FormatKind::q4_0},
+                                Format{FormatKind::int4_group, 32, true, true}}) {
       PanelMatrix w(format, source, 1, 32);
       std::memcpy(w.bytes.data(), &scale, 2);
       w.read_back();
@@ -425,7 +424,8 @@ TEST_P(LinearOnEverySet, OddActivationsGiveOddOutputs) {
   }
 }
 
-// Each of several threads its own panels, as the pool does it, OpenBLAS under several threads of ours at once.
+// Each of several threads its own panels, as the pool does it, OpenBLAS under several threads of ours at
+// once.
 TEST(LinearThreads, AreRightInAnyNumber) {
   const std::int64_t out = 300;
   const std::int64_t in = 500;

@@ -14,8 +14,9 @@ namespace {
 TEST(PanelLayout, HoldsTheFormatsBytesWhereNothingIsPadded) {
   const std::int64_t out = 256;
   const std::int64_t in = 512;
-  for (const char* name : {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0", "int4-g32",
-                           "int4-g64", "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c", "int4-c-zp"}) {
+  for (const char* name :
+       {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0", "int4-g32", "int4-g64",
+        "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c", "int4-c-zp"}) {
     const std::optional<Format> format = find_format(name);
     ASSERT_TRUE(format.has_value()) << name;
     EXPECT_EQ(panel_matrix_bytes(*format, out, in), storage_bytes(*format, out, in)) << name;
@@ -74,8 +75,10 @@ TEST(PanelLayout, KeepsInt4WithinHalfAStep) {
     for (std::int64_t row = 0; row < 3; ++row) {
       unpack_panel_row(format, panels.data(), 3, in, row, values.data());
       for (std::int64_t k = 0; k < in; ++k) {
-        // Symmetric: steps of 1/8 of the largest magnitude, of which the other sign's end may fall a step short.
-        EXPECT_NEAR(values[static_cast<std::size_t>(k)], source[static_cast<std::size_t>(row * in + k)], 0.14F)
+        // Symmetric: steps of 1/8 of the largest magnitude, of which the other sign's end may fall a step
+        // short.
+        EXPECT_NEAR(values[static_cast<std::size_t>(k)], source[static_cast<std::size_t>(row * in + k)],
+                    0.14F)
             << name << " " << k;
       }
     }
@@ -111,9 +114,9 @@ TEST(F8E4m3, EveryCodeComesBackAndTheRestRoundsToNearest) {
   EXPECT_EQ(f32_to_f8_e4m3(1e9F), 0x7E);
   EXPECT_EQ(f32_to_f8_e4m3(-std::numeric_limits<float>::infinity()), 0xFE);
   EXPECT_EQ(f32_to_f8_e4m3(std::nanf("")) & 0x7F, 0x7F);
-  EXPECT_EQ(f32_to_f8_e4m3(0x1p-10F), 0x00);           // a tie, to even
-  EXPECT_EQ(f32_to_f8_e4m3(0x1.8p-9F), 0x02);          // another
-  EXPECT_EQ(f32_to_f8_e4m3(1.0625F), 0x38);            // between 1 and 1.125, to even
+  EXPECT_EQ(f32_to_f8_e4m3(0x1p-10F), 0x00);   // a tie, to even
+  EXPECT_EQ(f32_to_f8_e4m3(0x1.8p-9F), 0x02);  // another
+  EXPECT_EQ(f32_to_f8_e4m3(1.0625F), 0x38);    // between 1 and 1.125, to even
   EXPECT_EQ(f32_to_f8_e4m3(1.1875F), 0x3A);
 }
 
