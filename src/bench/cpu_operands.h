@@ -26,8 +26,8 @@ std::unique_ptr<Operands> cpu_place(const Task& task, CpuContext& context, std::
 // The placers, one a kind of work; each in its own file.
 std::unique_ptr<Operands> place_linear(const LinearWork& work, std::int64_t rows, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed);
-std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tokens, CpuContext& context,
-                                        std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tokens, bool whole_layers,
+                                        CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_router(const RouterWork& work, std::int64_t rows, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload,
