@@ -21,9 +21,8 @@ class ExpertOperands final : public Operands {
         variants_(linear_variants(work.each, average_expert_rows(work, tokens))),
         weights_(work.each, context, copies, seed),
         workspace_(work.each, expert_rows(work, tokens), context.pool.size()),
-        x_(random_floats(static_cast<std::size_t>(tokens * work.each.in), seed + 2)),
-        gathered_(static_cast<std::size_t>(tokens * work.per_token * work.each.in)),
-        y_(static_cast<std::size_t>(tokens * work.per_token * work.each.out)) {}
+        activations_(context.activations.with_room(tokens * work.each.in, output_count())),
+        gathered_(static_cast<std::size_t>(tokens * work.per_token * work.each.in)) {}
 
   void launch(std::size_t variant, std::int64_t turn) override {
     const Routing& routing = draws_.routing(turn);
@@ -38,10 +37,10 @@ class ExpertOperands final : public Operands {
       for (std::int64_t first = 0; first < rows; first += most) {
         ops_.push_back(weights_.bind(draws_.matrix(turn, i), gathered_.data() + (row + first) * in,
                                      std::min(most, rows - first),
-                                     y_.data() + (row + first) * work_.each.out));
+                                     activations_->outputs() + (row + first) * work_.each.out));
       }
       for (const std::int64_t token : tokens_of) {
-        std::copy_n(x_.begin() + token * in, in, gathered_.begin() + row * in);
+        std::copy_n(activations_->inputs() + token * in, in, gathered_.begin() + row * in);
         ++row;
       }
     }
@@ -55,7 +54,7 @@ class ExpertOperands final : public Operands {
   double flops(std::int64_t) const override { return linear_flops(work_.each, tokens_ * work_.per_token); }
 
   Check check(std::size_t variant) override {
-    std::fill(y_.begin(), y_.end(), std::nanf(""));
+    std::fill_n(activations_->outputs(), output_count(), std::nanf(""));
     launch(variant, 1);
     Comparison comparison;
     std::int64_t row = 0;
@@ -64,7 +63,8 @@ class ExpertOperands final : public Operands {
       const std::int64_t token = routing.experts[i].tokens.front();
       for (const std::int64_t out : sample_indices(work_.each.out, 16)) {
         weights_.compare(comparison, linear_kernel(variants_[variant]), draws_.matrix(1, i),
-                         x_.data() + token * work_.each.in, y_.data() + row * work_.each.out, out);
+                         activations_->inputs() + token * work_.each.in,
+                         activations_->outputs() + row * work_.each.out, out);
       }
       row += static_cast<std::int64_t>(routing.experts[i].tokens.size());
     }
@@ -72,6 +72,8 @@ class ExpertOperands final : public Operands {
   }
 
  private:
+  std::int64_t output_count() const { return tokens_ * work_.per_token * work_.each.out; }
+
   ExpertWork work_;
   CpuContext& context_;
   std::int64_t tokens_;
@@ -79,9 +81,8 @@ class ExpertOperands final : public Operands {
   std::vector<Variant> variants_;
   PanelWeights weights_;
   LinearWorkspace workspace_;
-  std::vector<float> x_;
+  std::shared_ptr<Activations> activations_;
   std::vector<float> gathered_;
-  std::vector<float> y_;
   std::vector<cpu::Linear> ops_;
 };
 

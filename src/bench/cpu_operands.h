@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "bench/cpu_activations.h"
 #include "bench/device.h"
 #include "bench/memory.h"
 #include "bench/thread_pool.h"
@@ -15,6 +16,7 @@ namespace memwall {
 struct CpuContext {
   explicit CpuContext(std::vector<int> cpus) : pool(std::move(cpus)) {}
   ThreadPool pool;
+  SharedActivations activations;
   double huge_share = 0;  // of the buffer last placed
 };
 

@@ -1,6 +1,7 @@
 #include "kernels/cpu/kv_cache.h"
 
 #include <gtest/gtest.h>
+
 #include "attention_support.h"
 
 namespace memwall::cpu {
