@@ -3,6 +3,7 @@
 
 #include "bench/cpu_cache.h"
 #include "bench/cpu_operands.h"
+#include "bench/interrupt.h"
 #include "format/checked.h"
 #include "kernels/cpu/attention.h"
 
@@ -97,7 +98,8 @@ class AttentionOperands final : public Operands {
     if (shape_.sparse) op.chosen = chosen_.data();
     if (!shape_.decode) {
       context_.pool.split(op.seqs * op.heads, 1, [&](int worker, std::int64_t first, std::int64_t last) {
-        cpu::attention_prefill(op, first, last, scratch_of(worker));
+        for (std::int64_t head = first; head < last && !interrupted(); ++head)
+          cpu::attention_prefill(op, head, head + 1, scratch_of(worker));
       });
       return;
     }

@@ -4,6 +4,7 @@
 
 #include "bench/cpu_cache.h"
 #include "bench/cpu_latent.h"
+#include "bench/interrupt.h"
 #include "format/checked.h"
 #include "kernels/cpu/attention.h"
 
@@ -66,7 +67,8 @@ class LatentPrefillOperands final : public Operands {
       }
     });
     context_.pool.split(op_.seqs * op_.heads, 1, [&](int worker, std::int64_t first, std::int64_t last) {
-      cpu::attention_prefill(op_, first, last, scratch_[static_cast<std::size_t>(worker)].data());
+      for (std::int64_t head = first; head < last && !interrupted(); ++head)
+        cpu::attention_prefill(op_, head, head + 1, scratch_[static_cast<std::size_t>(worker)].data());
     });
   }
 

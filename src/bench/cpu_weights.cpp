@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/interrupt.h"
 #include "format/checked.h"
 #include "kernels/cpu/panel_layout.h"
 #include "kernels/cpu/quantised.h"
@@ -14,6 +15,17 @@ constexpr std::int64_t kFloat = 4;
 constexpr std::int64_t kCopyAlignment = 64;
 // Activations that one thread brings into form sooner than a barrier lets others help.
 constexpr std::int64_t kLeastToShare = 16384;
+
+// Panels that a thread multiplies before it looks for an interrupt: a quarter of a second on a core of 100
+// GFLOP/s, as in the baselines, so that a decode's small calls stay whole.
+std::int64_t panels_between_looks(const cpu::Linear& op) {
+  constexpr double kFlopsALook = 25e9;
+  constexpr std::int64_t kPanels = 16;  // whole tiles of a GEMM, and enough columns for a BLAS
+  const double a_panel =
+      2.0 * static_cast<double>(cpu::kPanelRows) * static_cast<double>(op.rows) * static_cast<double>(op.in);
+  const double panels = std::min(kFlopsALook / std::max(a_panel, 1.0), 1e9);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(panels) / kPanels) * kPanels;
+}
 
 std::int64_t prepared_words(const LinearWork& work, const LinearRows& rows,
                             const std::vector<Variant>& variants) {
@@ -88,7 +100,9 @@ void LinearWorkspace::run(ThreadPool& pool, cpu::LinearKernel kernel, std::vecto
     float* scratch = scratch_[static_cast<std::size_t>(worker)].data();
     for (const cpu::Linear& op : ops) {
       const ThreadPool::Range range = ThreadPool::range_of(cpu::panels_of(op.out), 1, workers, worker);
-      cpu::linear(kernel, op, range.first, range.last, scratch);
+      const std::int64_t most = panels_between_looks(op);
+      for (std::int64_t first = range.first; first < range.last && !interrupted(); first += most)
+        cpu::linear(kernel, op, first, std::min(first + most, range.last), scratch);
     }
   };
   pool.run(std::cref(part));

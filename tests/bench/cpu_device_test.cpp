@@ -37,7 +37,8 @@ Device* CpuDeviceTest::device_ = nullptr;
 Format format(const char* name) { return *find_format(name); }
 
 TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
-  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
+  for (const char* name : {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0",
+                           "int4-g32", "int4-g128", "int4-g64-zp", "int4-g128-zp16", "int4-c"}) {
     for (const auto& [out, in] : {std::pair{1, 1}, {3, 5}, {4097, 129}, {33, 100}}) {
       for (const std::int64_t rows : {1, 2, 7, 16, 70}) {
         SCOPED_TRACE(testing::Message() << name << " " << out << "x" << in << " rows " << rows);
@@ -53,7 +54,7 @@ TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
 }
 
 TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
-  for (const char* name : {"f8_e4m3", "int4-g128", "mxfp4", "q4_k"}) {
+  for (const char* name : {"mxfp4", "nvfp4", "q4_k"}) {
     EXPECT_TRUE(
         device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
   }
@@ -196,15 +197,24 @@ TEST_F(CpuDeviceTest, ProbesAndBaselines) {
   }
 }
 
-TEST_F(CpuDeviceTest, AnInterruptedMatmulIsLeftUndone) {
-  const auto operands = device_->place(MatmulTask{.n = 256, .format = format("f32")}, 1, 1);
-  {
-    const InterruptGuard guard;
-    std::raise(SIGINT);
-    EXPECT_FALSE(operands->check(0).passed());
+TEST_F(CpuDeviceTest, WhatTakesLongIsLeftUndoneByAnInterrupt) {
+  const Workload prompt{.phase = Phase::prefill, .batch = 1, .context = 100};
+  const Task long_ones[] = {
+      MatmulTask{.n = 256, .format = format("f32")},
+      OpTask{LinearWork{.out = 64, .in = 64, .format = format("q8_0")}, prompt},
+      OpTask{AttentionWork{.heads = 4, .kv_heads = 2, .d_k = 16, .d_v = 16}, prompt},
+      OpTask{LatentWork{{.heads = 4, .rank = 32, .rope = 8, .d_nope = 16, .d_v = 16}, KvFormat::f16},
+             prompt}};
+  for (const Task& task : long_ones) {
+    const auto operands = device_->place(task, 1, 1);
+    {
+      const InterruptGuard guard;
+      std::raise(SIGINT);
+      EXPECT_FALSE(operands->check(0).passed());
+    }
+    const InterruptGuard anew;
+    EXPECT_TRUE(operands->check(0).passed());
   }
-  const InterruptGuard anew;
-  EXPECT_TRUE(operands->check(0).passed());
 }
 
 // Blocks that an interrupt may fall between: a few a thread on machines of few cores.
