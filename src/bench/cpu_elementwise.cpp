@@ -54,16 +54,18 @@ class ElementwiseOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     std::fill_n(activations_->outputs(), element_count(), std::nanf(""));
-    // Rotary works in place.
-    const std::vector<float> before(activations_->inputs(),
-                                    activations_->inputs() + element_count() * work_.inputs);
+    // Rotary works in place, so what it read is kept: of the rows compared alone, since an op's operands may
+    // be all that the memory bound holds.
+    const std::vector<std::int64_t> rows = sample_indices(rows_, 3);
+    std::vector<std::vector<float>> before;
+    for (const std::int64_t row : rows) before.push_back(inputs_of(row));
     launch(variant, 0);
     Comparison comparison;
     const float* result = work_.function == ElementwiseFunction::rotary ? a_ : y_;
-    for (const std::int64_t row : sample_indices(rows_, 3)) {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
       for (const std::int64_t i : sample_indices(work_.width, 32)) {
-        const double reference = reference_value(before, row, i);
-        const double value = static_cast<double>(result[row * work_.width + i]);
+        const double reference = reference_value(before[r], i);
+        const double value = static_cast<double>(result[rows[r] * work_.width + i]);
         comparison.add(value, reference, 2e-5 * (1 + std::abs(reference)));
       }
     }
@@ -72,6 +74,19 @@ class ElementwiseOperands final : public Operands {
 
  private:
   std::int64_t element_count() const { return rows_ * work_.width; }
+
+  // The rows that make row `row` of the output, one after the other.
+  std::vector<float> inputs_of(std::int64_t row) const {
+    std::vector<float> inputs;
+    for (std::int64_t k = 0; k < work_.inputs; ++k) {
+      const std::int64_t at = work_.function == ElementwiseFunction::combine
+                                  ? (row * work_.inputs + k) * work_.width
+                                  : k * element_count() + row * work_.width;
+      const float* from = activations_->inputs() + at;
+      inputs.insert(inputs.end(), from, from + work_.width);
+    }
+    return inputs;
+  }
 
   cpu::Activation activation() const {
     switch (work_.activation) {
@@ -107,27 +122,25 @@ class ElementwiseOperands final : public Operands {
     }
   }
 
-  double reference_value(const std::vector<float>& before, std::int64_t row, std::int64_t i) const {
-    const float* a = before.data();
-    const float* b = work_.inputs == 2 ? a + element_count() : nullptr;
-    const auto at = [&](const float* v, std::int64_t r, std::int64_t c) {
-      return static_cast<double>(v[r * work_.width + c]);
+  // Element i of the row that inputs_of() gave.
+  double reference_value(const std::vector<float>& inputs, std::int64_t i) const {
+    const auto at = [&](std::int64_t k, std::int64_t c) {
+      return static_cast<double>(inputs[static_cast<std::size_t>(k * work_.width + c)]);
     };
     const auto bf16 = [&](const std::vector<std::uint16_t>& v) {
       return static_cast<double>(cpu::bf16_to_f32(v[static_cast<std::size_t>(i)]));
     };
-    const double x = work_.function == ElementwiseFunction::combine ? 0 : at(a, row, i);
+    const double x = at(0, i);
     double sum = 0;
     double squares = 0;
     switch (work_.function) {
       case ElementwiseFunction::rms_norm:
-        for (std::int64_t c = 0; c < work_.width; ++c) squares += at(a, row, c) * at(a, row, c);
+        for (std::int64_t c = 0; c < work_.width; ++c) squares += at(0, c) * at(0, c);
         return x / std::sqrt(squares / static_cast<double>(work_.width) + 1e-6) * bf16(weight_);
       case ElementwiseFunction::layer_norm: {
-        for (std::int64_t c = 0; c < work_.width; ++c) sum += at(a, row, c);
+        for (std::int64_t c = 0; c < work_.width; ++c) sum += at(0, c);
         const double mean = sum / static_cast<double>(work_.width);
-        for (std::int64_t c = 0; c < work_.width; ++c)
-          squares += (at(a, row, c) - mean) * (at(a, row, c) - mean);
+        for (std::int64_t c = 0; c < work_.width; ++c) squares += (at(0, c) - mean) * (at(0, c) - mean);
         const double deviation = std::sqrt(squares / static_cast<double>(work_.width) + 1e-5);
         return (x - mean) / deviation * bf16(weight_) + (bias_.empty() ? 0 : bf16(bias_));
       }
@@ -137,7 +150,7 @@ class ElementwiseOperands final : public Operands {
         const auto angle = static_cast<std::size_t>(i % half);
         const double c = static_cast<double>(cosines_[angle]);
         const double s = static_cast<double>(sines_[angle]);
-        return i < half ? x * c - at(a, row, i + half) * s : at(a, row, i - half) * s + x * c;
+        return i < half ? x * c - at(0, i + half) * s : at(0, i - half) * s + x * c;
       }
       case ElementwiseFunction::activate: {
         double y = std::max(x, 0.0);
@@ -145,14 +158,13 @@ class ElementwiseOperands final : public Operands {
         if (work_.activation == ActivationKind::gelu) {
           y = 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
         }
-        return b == nullptr ? y : y * at(b, row, i);
+        return work_.inputs == 2 ? y * at(1, i) : y;
       }
       case ElementwiseFunction::add:
-        return x + at(b, row, i);
+        return x + at(1, i);
       case ElementwiseFunction::combine:
-        for (std::int64_t k = 0; k < work_.inputs; ++k) {
-          sum += static_cast<double>(shares_[static_cast<std::size_t>(k)]) * at(a, row * work_.inputs + k, i);
-        }
+        for (std::int64_t k = 0; k < work_.inputs; ++k)
+          sum += static_cast<double>(shares_[static_cast<std::size_t>(k)]) * at(k, i);
         return sum;
     }
     return std::nan("");
@@ -184,14 +196,15 @@ class EmbeddingOperands final : public Operands {
     fill_random_weights(context.pool, work.format, rows_, work.width, table_.data(), seed);
     context.huge_share = table_.huge_share();
     std::uint64_t state = seed;
-    for (std::int64_t i = 0; i < tokens * kTurns; ++i) {
+    ids_.reserve(static_cast<std::size_t>(tokens * kEmbeddingDraws));
+    for (std::int64_t i = 0; i < tokens * kEmbeddingDraws; ++i) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;  // Knuth's MMIX generator
       ids_.push_back(static_cast<std::int32_t>((state >> 33) % static_cast<std::uint64_t>(rows_)));
     }
   }
 
   void launch(std::size_t, std::int64_t turn) override {
-    const std::int32_t* ids = ids_.data() + (turn % kTurns) * tokens_;
+    const std::int32_t* ids = ids_.data() + (turn % kEmbeddingDraws) * tokens_;
     split_rows(context_.pool, tokens_, work_.width, [&](std::int64_t first, std::int64_t last) {
       cpu::gather_rows(work_.format, table_.data(), ids, work_.width, activations_->outputs(), first, last);
     });
@@ -218,7 +231,6 @@ class EmbeddingOperands final : public Operands {
   }
 
  private:
-  static constexpr std::int64_t kTurns = 64;
   EmbeddingWork work_;
   CpuContext& context_;
   std::int64_t rows_;

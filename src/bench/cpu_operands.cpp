@@ -6,6 +6,7 @@
 
 #include "bench/cpu_recurrent.h"
 #include "bench/cpu_weights.h"
+#include "bench/routing.h"
 #include "format/checked.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/stream.h"
@@ -56,7 +57,9 @@ struct FootprintOf {
     const std::int64_t rows = checked_mul(workload.rows(), w.per_token);
     // The rows as x has them, and gathered.
     Footprint footprint = linear(w.each, expert_rows(w, workload.rows()));
-    footprint.fixed_bytes += checked_mul(checked_mul(workload.rows(), w.each.in), kFloat);
+    footprint.fixed_bytes = checked_add(
+        checked_add(footprint.fixed_bytes, checked_mul(checked_mul(workload.rows(), w.each.in), kFloat)),
+        ExpertDraws::bytes(workload.rows(), w.per_token));
     // As many as a launch may touch, or choose from.
     footprint.least_copies = whole_layers ? w.total : std::min(w.total, rows);
     return footprint;
@@ -78,8 +81,10 @@ struct FootprintOf {
   }
 
   Footprint operator()(const EmbeddingWork& w) const {
-    return {.fixed_bytes = storage_bytes(w.format, embedding_rows_held(w), w.width) +
-                           checked_mul(checked_mul(workload.rows(), w.width), kFloat),
+    constexpr std::int64_t kToken = 4;  // its number
+    const std::int64_t a_row = checked_add(checked_mul(w.width, kFloat), kEmbeddingDraws * kToken);
+    return {.fixed_bytes = checked_add(storage_bytes(w.format, embedding_rows_held(w), w.width),
+                                       checked_mul(workload.rows(), a_row)),
             .cold = false};
   }
 

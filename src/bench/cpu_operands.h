@@ -71,6 +71,9 @@ std::int64_t linear_rows(const LinearWork& work, const Workload& workload);
 // Rows of an embedding table that are held: a step gathers a few, so a part of the table stands for it.
 std::int64_t embedding_rows_held(const EmbeddingWork& work);
 
+// Launches after which an embedding gathers the same tokens again.
+inline constexpr std::int64_t kEmbeddingDraws = 64;
+
 // Rows of an elementwise op that its buffers hold.
 std::int64_t elementwise_tokens(const ElementwiseWork& work, const Workload& workload);
 

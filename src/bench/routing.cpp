@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "format/checked.h"
+
 namespace memwall {
 
 Routing draw_routing(std::int64_t tokens, std::int64_t experts, std::int64_t per_token,
@@ -37,9 +39,14 @@ ExpertDraws::ExpertDraws(std::int64_t tokens, std::int64_t experts, std::int64_t
       matrices_(matrices),
       a_layer_(whole_layers ? experts : std::min(experts, tokens * per_token)),
       layers_(std::max<std::int64_t>(1, matrices / a_layer_)) {
-  constexpr int kDraws = 32;
   std::mt19937_64 random(seed);
-  for (int i = 0; i < kDraws; ++i) draws_.push_back(draw_routing(tokens, experts, per_token, random));
+  for (std::int64_t i = 0; i < kDraws; ++i)
+    draws_.push_back(draw_routing(tokens, experts, per_token, random));
+}
+
+std::int64_t ExpertDraws::bytes(std::int64_t tokens, std::int64_t per_token) {
+  constexpr auto kToken = static_cast<std::int64_t>(sizeof(std::int64_t));
+  return checked_mul(checked_mul(tokens, per_token), 2 * kToken * kDraws);
 }
 
 // Layers draw apart, and each anew when its turn comes round.

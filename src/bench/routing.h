@@ -37,10 +37,15 @@ class ExpertDraws {
               std::int64_t matrices, std::uint64_t seed);
 
   const Routing& routing(std::int64_t turn) const;
+  // Bytes that the draws take at most: their lists grow by doubling.
+  static std::int64_t bytes(std::int64_t tokens, std::int64_t per_token);
+
   // Of routing(turn).experts[index].
   std::int64_t matrix(std::int64_t turn, std::size_t index) const;
 
  private:
+  static constexpr std::int64_t kDraws = 32;  // launches after which the same are used again
+
   bool whole_layers_;
   std::int64_t matrices_;
   std::int64_t a_layer_;  // matrices
