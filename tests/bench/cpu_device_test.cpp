@@ -136,6 +136,10 @@ TEST_F(CpuDeviceTest, RoutersAndExperts) {
       const Task task = OpTask{experts, {.batch = tokens}};
       EXPECT_EQ(device_->footprint(task).least_copies, std::min<std::int64_t>(8, 2 * tokens));
       expect_right(task, 16);
+      OpTask whole{experts, {.batch = tokens}};
+      whole.whole_layers = true;
+      EXPECT_EQ(device_->footprint(whole).least_copies, 8);
+      expect_right(whole, 16);
     }
   }
 }
