@@ -116,9 +116,9 @@ void plain_panels(const Linear& op, std::int64_t first, std::int64_t last) {
 
 // k's of f8 that are brought to f16 in a buffer of the first-level cache (8 KiB), from where the f16 kernel
 // takes them: its conversion from memory is cheaper than one from a register, which must be cut in halves
-// first, and all tiles of columns share the work. On Zen 4 with one thread, weights in the cache, this took one
-// column from 13 to 19 GB/s (AVX2) and from 14 to 18 (AVX-512); of the old 14, looking at every element for
-// NaN took 2. From memory, two threads, AVX2: 0.67 of a read bandwidth of 35 GB/s became 0.81.
+// first, and all tiles of columns share the work. On Zen 4 with one thread, weights in the cache, this took
+// one column from 13 to 19 GB/s (AVX2) and from 14 to 18 (AVX-512); of the old 14, looking at every element
+// for NaN took 2. From memory, two threads, AVX2: 0.67 of a read bandwidth of 35 GB/s became 0.81.
 constexpr std::size_t kF8Chunk = 256;
 
 // `count` k's of a panel as f16 a factor of 2^8 too small.
