@@ -1,9 +1,7 @@
 #include "kernels/cpu/kv_cache.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <limits>
 
 #include "kernels/cpu/pack.h"
 
@@ -55,7 +53,7 @@ float element(KvFormat format, const std::uint8_t* from) {
     case KvFormat::bf16:
       return bf16_to_f32(load<std::uint16_t>(from));
     case KvFormat::f8_e4m3:
-      return e4m3_to_f32(*from);
+      return f8_e4m3_to_f32(*from);
     case KvFormat::int8:
       break;
   }
@@ -93,15 +91,6 @@ void write_kv(const KvLayout& layout, void* head, std::int64_t token, const void
     }
   }
   if (has_scale(layout.format)) std::memcpy(bytes + place.scale, source + row_bytes, kScaleBytes);
-}
-
-float e4m3_to_f32(std::uint8_t bits) {
-  const int exponent = bits >> 3 & 15;
-  const int mantissa = bits & 7;
-  const float sign = (bits & 0x80) != 0 ? -1.0F : 1.0F;
-  if ((bits & 0x7F) == 0x7F) return std::numeric_limits<float>::quiet_NaN();
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
-  return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
 }
 
 }  // namespace memwall::cpu

@@ -33,7 +33,4 @@ void read_kv(const KvLayout& layout, const void* head, std::int64_t token, float
 // Stores a token given as a row.
 void write_kv(const KvLayout& layout, void* head, std::int64_t token, const void* row);
 
-// e4m3 as in OCP's 8-bit floating point specification 1.0: a bias of 7, no infinities, S.1111.111 is NaN.
-float e4m3_to_f32(std::uint8_t bits);
-
 }  // namespace memwall::cpu

@@ -18,13 +18,6 @@ constexpr std::int64_t kQ4Bytes = 2 + 16;
   throw std::invalid_argument("the CPU cannot pack or unpack " + format_name(format));
 }
 
-// A quant from a scaled value. ggml casts as it is; where scale and value are not finite, or too small for
-// 1/d, that cast is undefined, and here it saturates (NaN becomes 0).
-int quant(float value, int low, int high) {
-  if (std::isnan(value)) return 0;
-  return static_cast<int>(std::clamp(value, static_cast<float>(low), static_cast<float>(high)));
-}
-
 void store_scale(float scale, std::uint8_t* block) {
   const std::uint16_t bits = f32_to_f16(scale);
   std::memcpy(block, &bits, sizeof(bits));
@@ -36,36 +29,22 @@ float load_scale(const std::uint8_t* block) {
   return f16_to_f32(bits);
 }
 
-// ggml-quants.c, quantize_row_q8_0_ref: d = max|x| / 127, q = round(x / d), halves away from zero.
-void pack_q8_block(const float* x, std::uint8_t* block) {
-  float largest = 0.0F;
-  for (std::int64_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::fabs(x[i]));
-  const float d = largest / 127.0F;
-  const float inverse = d != 0.0F ? 1.0F / d : 0.0F;
-  store_scale(d, block);
-  for (std::int64_t i = 0; i < kBlock; ++i) {
-    block[2 + i] = static_cast<std::uint8_t>(quant(std::round(x[i] * inverse), -127, 127));
-  }
+int clamped(float value, int low, int high) {
+  if (std::isnan(value)) return 0;
+  return static_cast<int>(std::clamp(value, static_cast<float>(low), static_cast<float>(high)));
 }
 
-// ggml-quants.c, quantize_row_q4_0_ref: d = (the value of largest magnitude) / -8, q = floor(x / d + 8.5),
-// at most 15, so that this value is always a quant of 0 and exact.
+void pack_q8_block(const float* x, std::uint8_t* block) {
+  const QuantRule rule(8, false, x, kBlock);
+  store_scale(rule.scale(), block);
+  for (std::int64_t i = 0; i < kBlock; ++i) block[2 + i] = static_cast<std::uint8_t>(rule.quant(x[i]));
+}
+
 void pack_q4_block(const float* x, std::uint8_t* block) {
-  float largest = 0.0F;
-  float extreme = 0.0F;
-  for (std::int64_t i = 0; i < kBlock; ++i) {
-    if (largest < std::fabs(x[i])) {
-      largest = std::fabs(x[i]);
-      extreme = x[i];
-    }
-  }
-  const float d = extreme / -8.0F;
-  const float inverse = d != 0.0F ? 1.0F / d : 0.0F;
-  store_scale(d, block);
+  const QuantRule rule(4, false, x, kBlock);
+  store_scale(rule.scale(), block);
   for (std::int64_t i = 0; i < kBlock / 2; ++i) {
-    const int low = quant(x[i] * inverse + 8.5F, 0, 15);
-    const int high = quant(x[i + kBlock / 2] * inverse + 8.5F, 0, 15);
-    block[2 + i] = static_cast<std::uint8_t>(low | (high << 4));
+    block[2 + i] = static_cast<std::uint8_t>(rule.quant(x[i]) | (rule.quant(x[i + kBlock / 2]) << 4));
   }
 }
 
@@ -149,6 +128,54 @@ std::uint16_t f32_to_bf16(float value) {
     return static_cast<std::uint16_t>((bits >> 16) | 0x40U);  // a carry would make it infinite
   const std::uint32_t odd = (bits >> 16) & 1U;
   return static_cast<std::uint16_t>((bits + 0x7FFFU + odd) >> 16);
+}
+
+float f8_e4m3_to_f32(std::uint8_t bits) {
+  const int exponent = (bits >> 3) & 15;
+  const int mantissa = bits & 7;
+  if (exponent == 15 && mantissa == 7) return std::copysign(std::nanf(""), (bits & 0x80) != 0 ? -1.0F : 1.0F);
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
+                                        : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+  return (bits & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+std::uint8_t f32_to_f8_e4m3(float value) {
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value)) return static_cast<std::uint8_t>(sign | 0x7F);
+  const float magnitude = std::min(std::fabs(value), kLargestF8E4m3);
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);  // magnitude = f 2^exponent, f in [1/2, 1)
+  // Units of the last of 3 mantissa bits; below 2^-6 they are those of the subnormals.
+  const int unit = magnitude > 0 ? std::max(exponent - 4, -9) : -9;
+  const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));
+  // Rounding up to 16 steps carries into the exponent, and 448 is 14 steps of 32: never past it.
+  const int code = unit == -9 ? steps : ((unit + 9) << 3) + steps;
+  return static_cast<std::uint8_t>(sign | code);
+}
+
+QuantRule::QuantRule(int bits, bool zero_points, const float* values, std::int64_t count) : bits_(bits) {
+  float least = 0.0F;
+  float most = 0.0F;
+  float extreme = 0.0F;
+  for (std::int64_t i = 0; i < count; ++i) {
+    least = std::min(least, values[i]);
+    most = std::max(most, values[i]);
+    if (std::fabs(extreme) < std::fabs(values[i])) extreme = values[i];
+  }
+  if (bits == 8) {
+    scale_ = std::fabs(extreme) / 127.0F;
+  } else if (!zero_points) {
+    scale_ = extreme / -8.0F;
+  } else {
+    scale_ = (most - least) / 15.0F;
+    zero_ = scale_ > 0 ? static_cast<float>(clamped(std::round(-least / scale_), 0, 15)) : 0.0F;
+  }
+  if (scale_ != 0.0F) inverse_ = 1.0F / scale_;
+}
+
+int QuantRule::quant(float value) const {
+  if (bits_ == 8) return clamped(std::round(value * inverse_), -127, 127);
+  return clamped(std::floor(value * inverse_ + (zero_ + 0.5F)), 0, 15);
 }
 
 void pack_row(Format format, const float* values, std::int64_t in, void* row) {

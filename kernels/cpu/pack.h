@@ -27,4 +27,32 @@ inline float bf16_to_f32(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+// OCP 8-bit floating point, E4M3: no infinities, 0x7F and 0xFF are NaN. Larger values than 448 saturate.
+// Source: OCP 8-bit Floating Point Specification (OFP8) 1.0, section 5.
+inline constexpr float kLargestF8E4m3 = 448.0F;
+float f8_e4m3_to_f32(std::uint8_t bits);
+std::uint8_t f32_to_f8_e4m3(float value);
+
+// How a group of weights is stored as integers under one scale. 8 bits: quants of -127 to 127, a weight is
+// scale * quant; 4 bits: 0 to 15, scale * (quant - zero).
+// Source: ggml-quants.c, quantize_row_q8_0_ref, d = max|x| / 127, round(x / d), halves away from zero; and
+// quantize_row_q4_0_ref, d = (the value of largest magnitude) / -8, so that this value is always a quant of 0
+// and exact, floor(x / d + 8.5), at most 15. With zero points, the range from least to largest (and 0) in 15
+// steps. ggml casts as it is; where scale or value are not finite, or too small for 1/d, that cast is
+// undefined, and here it saturates (NaN becomes 0).
+class QuantRule {
+ public:
+  QuantRule(int bits, bool zero_points, const float* values, std::int64_t count);
+
+  float scale() const { return scale_; }
+  float zero() const { return zero_; }
+  int quant(float value) const;
+
+ private:
+  int bits_;
+  float scale_ = 0.0F;
+  float inverse_ = 0.0F;
+  float zero_ = 8.0F;
+};
+
 }  // namespace memwall::cpu

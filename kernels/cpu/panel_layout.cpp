@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kScaleBytes = 2;
 constexpr std::int64_t kTile = 128;  // of f8_e4m3_b128, in both directions
-constexpr float kLargestF8 = 448.0F;
 
 bool is_f8(Format format) {
   return format.kind == FormatKind::f8_e4m3 || format.kind == FormatKind::f8_e4m3_channel ||
@@ -63,11 +62,6 @@ void set_nibble(std::uint8_t& byte, bool high, int value) {
 
 int nibble(std::uint8_t byte, bool high) { return high ? byte >> 4 : byte & 15; }
 
-int clamped(float value, int low, int high) {
-  if (std::isnan(value)) return 0;
-  return static_cast<int>(std::clamp(value, static_cast<float>(low), static_cast<float>(high)));
-}
-
 // One group of a row: the quants' scale and zero point, which pack and unpack share.
 struct Group {
   const PanelLayout& layout;
@@ -95,34 +89,17 @@ struct Group {
 
 void pack_integer_group(const Group& group, const float* values, std::int64_t first, std::int64_t last) {
   const bool four_bits = group.format.kind != FormatKind::q8_0;
-  float least = 0.0F;
-  float most = 0.0F;
-  float extreme = 0.0F;
-  for (std::int64_t k = first; k < last; ++k) {
-    least = std::min(least, values[k]);
-    most = std::max(most, values[k]);
-    if (std::fabs(extreme) < std::fabs(values[k])) extreme = values[k];
-  }
-  float d = 0.0F;
-  float zero = 8.0F;
-  if (!four_bits) {
-    d = std::fabs(extreme) / 127.0F;
-  } else if (!group.format.zero_points) {
-    d = extreme / -8.0F;
-  } else {
-    d = (most - least) / 15.0F;
-    zero = d > 0 ? static_cast<float>(clamped(std::round(-least / d), 0, 15)) : 0.0F;
-  }
-  store_u16(f32_to_f16(d), group.scale());
-  group.set_zero(zero);
-  const float inverse = d != 0.0F ? 1.0F / d : 0.0F;
+  const QuantRule rule(four_bits ? 4 : 8, group.format.zero_points, values + first, last - first);
+  store_u16(f32_to_f16(rule.scale()), group.scale());
+  group.set_zero(rule.zero());
   for (std::int64_t k = first; k < last; ++k) {
     const Place place = place_of(group.layout, four_bits, group.row, k);
     std::uint8_t& byte = group.panel[place.byte];
+    const int quant = rule.quant(values[k]);
     if (four_bits) {
-      set_nibble(byte, place.high, clamped(std::floor(values[k] * inverse + zero + 0.5F), 0, 15));
+      set_nibble(byte, place.high, quant);
     } else {
-      byte = static_cast<std::uint8_t>(clamped(std::round(values[k] * inverse), -127, 127));
+      byte = static_cast<std::uint8_t>(quant);
     }
   }
 }
@@ -142,7 +119,7 @@ void set_trailing_scales(Format format, const float* rows, std::int64_t out, std
     }
   }
   for (std::size_t i = 0; i < largest.size(); ++i) {
-    const float scale = largest[i] > 0 ? largest[i] / kLargestF8 : 1.0F;
+    const float scale = largest[i] > 0 ? largest[i] / kLargestF8E4m3 : 1.0F;
     std::memcpy(scales + i * sizeof(float), &scale, sizeof scale);
   }
 }
@@ -269,29 +246,6 @@ void unpack_panel_row(Format format, const void* panels, std::int64_t out, std::
       unpack_row(format, panel + (k * kPanelRows + r) * bytes, 1, values + k);
     }
   }
-}
-
-float f8_e4m3_to_f32(std::uint8_t bits) {
-  const int exponent = (bits >> 3) & 15;
-  const int mantissa = bits & 7;
-  if (exponent == 15 && mantissa == 7) return std::copysign(std::nanf(""), (bits & 0x80) != 0 ? -1.0F : 1.0F);
-  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                        : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-  return (bits & 0x80) != 0 ? -magnitude : magnitude;
-}
-
-std::uint8_t f32_to_f8_e4m3(float value) {
-  const int sign = std::signbit(value) ? 0x80 : 0;
-  if (std::isnan(value)) return static_cast<std::uint8_t>(sign | 0x7F);
-  const float magnitude = std::min(std::fabs(value), kLargestF8);
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);  // magnitude = f 2^exponent, f in [1/2, 1)
-  // Units of the last of 3 mantissa bits; below 2^-6 they are those of the subnormals.
-  const int unit = magnitude > 0 ? std::max(exponent - 4, -9) : -9;
-  const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));
-  // Rounding up to 16 steps carries into the exponent, and 448 is 14 steps of 32: never past it.
-  const int code = unit == -9 ? steps : ((unit + 9) << 3) + steps;
-  return static_cast<std::uint8_t>(sign | code);
 }
 
 }  // namespace memwall::cpu

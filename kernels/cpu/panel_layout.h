@@ -68,9 +68,4 @@ void pack_panels(Format format, const float* rows, std::int64_t out, std::int64_
 void unpack_panel_row(Format format, const void* panels, std::int64_t out, std::int64_t in, std::int64_t row,
                       float* values);
 
-// OCP 8-bit floating point, E4M3: no infinities, 0x7F and 0xFF are NaN. Larger values than 448 saturate.
-// Source: OCP 8-bit Floating Point Specification (OFP8) 1.0, section 5.
-float f8_e4m3_to_f32(std::uint8_t bits);
-std::uint8_t f32_to_f8_e4m3(float value);
-
 }  // namespace memwall::cpu

@@ -72,8 +72,8 @@ class AttentionOperands final : public Operands {
         context_(context),
         copies_(copies),
         buffer_(static_cast<std::size_t>(copies * (shape_.keys.bytes() + shape_.values.bytes()))),
-        q_(random_floats(static_cast<std::size_t>(shape_.query_rows() * work.heads * work.d_k), seed + 2)),
-        y_(static_cast<std::size_t>(shape_.query_rows() * work.heads * work.d_v)),
+        activations_(
+            context.activations.with_room(shape_.query_rows() * work.heads * work.d_k, output_count())),
         new_k_(random_cache_row(work.kv, work.d_k, seed + 11)),
         new_v_(random_cache_row(work.kv, work.d_v, seed + 12)),
         partials_(static_cast<std::size_t>(cpu::attention_partial_floats(shape_.op(), shape_.splits))) {
@@ -92,8 +92,8 @@ class AttentionOperands final : public Operands {
     cpu::Attention op = shape_.op();
     op.k = k_of(turn);
     op.v = v_of(turn);
-    op.q = q_.data();
-    op.y = y_.data();
+    op.q = activations_->inputs();
+    op.y = activations_->outputs();
     if (shape_.sparse) op.chosen = chosen_.data();
     if (!shape_.decode) {
       context_.pool.split(op.seqs * op.heads, 1, [&](int worker, std::int64_t first, std::int64_t last) {
@@ -117,7 +117,7 @@ class AttentionOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = copies_ - 1;
-    std::fill(y_.begin(), y_.end(), std::nanf(""));
+    std::fill_n(activations_->outputs(), output_count(), std::nanf(""));
     launch(variant, turn);
     Comparison comparison;
     for (const std::int64_t row : sample_indices(shape_.query_rows(), 3)) {
@@ -128,6 +128,7 @@ class AttentionOperands final : public Operands {
   }
 
  private:
+  std::int64_t output_count() const { return shape_.query_rows() * shape_.work.heads * shape_.work.d_v; }
   std::byte* k_of(std::int64_t turn) const {
     return buffer_.data() + (turn % copies_) * (shape_.keys.bytes() + shape_.values.bytes());
   }
@@ -168,9 +169,9 @@ class AttentionOperands final : public Operands {
                                        .values = shape_.values.layout,
                                        .v = v_of(turn) + kv_head * shape_.values.head_bytes(),
                                        .width = w.d_v,
-                                       .q = q_.data() + (row * w.heads + head) * w.d_k,
+                                       .q = activations_->inputs() + (row * w.heads + head) * w.d_k,
                                        .scale = 1 / std::sqrt(static_cast<double>(w.d_k))};
-    reference.compare(comparison, tokens_of(row), y_.data() + (row * w.heads + head) * w.d_v);
+    reference.compare(comparison, tokens_of(row), activations_->outputs() + (row * w.heads + head) * w.d_v);
   }
 
   AttentionShape shape_;
@@ -178,8 +179,7 @@ class AttentionOperands final : public Operands {
   CpuContext& context_;
   std::int64_t copies_;
   HugeBuffer buffer_;
-  std::vector<float> q_;
-  std::vector<float> y_;
+  std::shared_ptr<Activations> activations_;
   std::vector<std::byte> new_k_;
   std::vector<std::byte> new_v_;
   std::vector<float> partials_;

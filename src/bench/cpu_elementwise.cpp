@@ -20,14 +20,7 @@ class ElementwiseOperands final : public Operands {
       : work_(work),
         context_(context),
         rows_(tokens * work.rows_per_token),
-        a_(random_floats(
-            element_count() *
-                static_cast<std::size_t>(work.function == ElementwiseFunction::combine ? work.inputs : 1),
-            seed)),
-        b_(work.inputs == 2 && work.function != ElementwiseFunction::combine
-               ? random_floats(element_count(), seed + 1)
-               : std::vector<float>()),
-        y_(element_count()),
+        activations_(context.activations.with_room(element_count() * work.inputs, element_count())),
         weight_(random_bf16(static_cast<std::size_t>(work.width), seed + 2)),
         bias_(work.weights > work.width ? random_bf16(static_cast<std::size_t>(work.width), seed + 3)
                                         : std::vector<std::uint16_t>()),
@@ -39,6 +32,9 @@ class ElementwiseOperands final : public Operands {
   }
 
   void launch(std::size_t, std::int64_t) override {
+    a_ = activations_->inputs();
+    b_ = work_.inputs == 2 ? a_ + element_count() : nullptr;
+    y_ = activations_->outputs();
     // A sequence's row can be split where no element needs its row's others.
     constexpr std::int64_t kGrain = 16;  // 64 bytes of y
     if (work_.function == ElementwiseFunction::activate || work_.function == ElementwiseFunction::add) {
@@ -57,15 +53,17 @@ class ElementwiseOperands final : public Operands {
   }
 
   Check check(std::size_t variant) override {
-    std::fill(y_.begin(), y_.end(), std::nanf(""));
-    const std::vector<float> before = a_;  // rotary works in place
+    std::fill_n(activations_->outputs(), element_count(), std::nanf(""));
+    // Rotary works in place.
+    const std::vector<float> before(activations_->inputs(),
+                                    activations_->inputs() + element_count() * work_.inputs);
     launch(variant, 0);
     Comparison comparison;
-    const std::vector<float>& result = work_.function == ElementwiseFunction::rotary ? a_ : y_;
+    const float* result = work_.function == ElementwiseFunction::rotary ? a_ : y_;
     for (const std::int64_t row : sample_indices(rows_, 3)) {
       for (const std::int64_t i : sample_indices(work_.width, 32)) {
         const double reference = reference_value(before, row, i);
-        const double value = static_cast<double>(result[static_cast<std::size_t>(row * work_.width + i)]);
+        const double value = static_cast<double>(result[row * work_.width + i]);
         comparison.add(value, reference, 2e-5 * (1 + std::abs(reference)));
       }
     }
@@ -73,7 +71,7 @@ class ElementwiseOperands final : public Operands {
   }
 
  private:
-  std::size_t element_count() const { return static_cast<std::size_t>(rows_ * work_.width); }
+  std::int64_t element_count() const { return rows_ * work_.width; }
 
   cpu::Activation activation() const {
     switch (work_.activation) {
@@ -88,31 +86,32 @@ class ElementwiseOperands final : public Operands {
   }
 
   void elements(std::int64_t first, std::int64_t last) {
-    if (work_.function == ElementwiseFunction::add)
-      return cpu::add_f32(a_.data(), b_.data(), y_.data(), first, last);
-    cpu::activate(activation(), a_.data(), b_.empty() ? nullptr : b_.data(), 1, y_.data(), first, last);
+    if (work_.function == ElementwiseFunction::add) return cpu::add_f32(a_, b_, y_, first, last);
+    cpu::activate(activation(), a_, b_, 1, y_, first, last);
   }
 
   void rows(std::int64_t first, std::int64_t last) {
     switch (work_.function) {
       case ElementwiseFunction::rms_norm:
-        return cpu::rms_norm(a_.data(), weight_.data(), work_.width, y_.data(), first, last);
+        return cpu::rms_norm(a_, weight_.data(), work_.width, y_, first, last);
       case ElementwiseFunction::layer_norm:
-        return cpu::layer_norm(a_.data(), weight_.data(), bias_.empty() ? nullptr : bias_.data(), work_.width,
-                               y_.data(), first, last);
+        return cpu::layer_norm(a_, weight_.data(), bias_.empty() ? nullptr : bias_.data(), work_.width, y_,
+                               first, last);
       case ElementwiseFunction::rotary:
-        return cpu::rotary(a_.data(), cosines_.data(), sines_.data(), 1, work_.width, first, last);
+        return cpu::rotary(a_, cosines_.data(), sines_.data(), 1, work_.width, first, last);
       case ElementwiseFunction::activate:
       case ElementwiseFunction::add:
         return elements(first * work_.width, last * work_.width);
       case ElementwiseFunction::combine:
-        return cpu::combine(a_.data(), shares_.data(), work_.inputs, work_.width, y_.data(), first, last);
+        return cpu::combine(a_, shares_.data(), work_.inputs, work_.width, y_, first, last);
     }
   }
 
-  double reference_value(const std::vector<float>& a, std::int64_t row, std::int64_t i) const {
-    const auto at = [&](const std::vector<float>& v, std::int64_t r, std::int64_t c) {
-      return static_cast<double>(v[static_cast<std::size_t>(r * work_.width + c)]);
+  double reference_value(const std::vector<float>& before, std::int64_t row, std::int64_t i) const {
+    const float* a = before.data();
+    const float* b = work_.inputs == 2 ? a + element_count() : nullptr;
+    const auto at = [&](const float* v, std::int64_t r, std::int64_t c) {
+      return static_cast<double>(v[r * work_.width + c]);
     };
     const auto bf16 = [&](const std::vector<std::uint16_t>& v) {
       return static_cast<double>(cpu::bf16_to_f32(v[static_cast<std::size_t>(i)]));
@@ -146,10 +145,10 @@ class ElementwiseOperands final : public Operands {
         if (work_.activation == ActivationKind::gelu) {
           y = 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
         }
-        return b_.empty() ? y : y * at(b_, row, i);
+        return b == nullptr ? y : y * at(b, row, i);
       }
       case ElementwiseFunction::add:
-        return x + at(b_, row, i);
+        return x + at(b, row, i);
       case ElementwiseFunction::combine:
         for (std::int64_t k = 0; k < work_.inputs; ++k) {
           sum += static_cast<double>(shares_[static_cast<std::size_t>(k)]) * at(a, row * work_.inputs + k, i);
@@ -162,9 +161,10 @@ class ElementwiseOperands final : public Operands {
   ElementwiseWork work_;
   CpuContext& context_;
   std::int64_t rows_;
-  std::vector<float> a_;
-  std::vector<float> b_;
-  std::vector<float> y_;
+  std::shared_ptr<Activations> activations_;
+  float* a_ = nullptr;  // of the launch under way
+  float* b_ = nullptr;
+  float* y_ = nullptr;
   std::vector<std::uint16_t> weight_;
   std::vector<std::uint16_t> bias_;
   std::vector<float> shares_;
@@ -180,7 +180,7 @@ class EmbeddingOperands final : public Operands {
         rows_(embedding_rows_held(work)),
         tokens_(tokens),
         table_(static_cast<std::size_t>(storage_bytes(work.format, rows_, work.width))),
-        y_(static_cast<std::size_t>(tokens * work.width)) {
+        activations_(context.activations.with_room(0, tokens * work.width)) {
     fill_random_weights(context.pool, work.format, rows_, work.width, table_.data(), seed);
     context.huge_share = table_.huge_share();
     std::uint64_t state = seed;
@@ -193,14 +193,15 @@ class EmbeddingOperands final : public Operands {
   void launch(std::size_t, std::int64_t turn) override {
     const std::int32_t* ids = ids_.data() + (turn % kTurns) * tokens_;
     split_rows(context_.pool, tokens_, work_.width, [&](std::int64_t first, std::int64_t last) {
-      cpu::gather_rows(work_.format, table_.data(), ids, work_.width, y_.data(), first, last);
+      cpu::gather_rows(work_.format, table_.data(), ids, work_.width, activations_->outputs(), first, last);
     });
   }
   double cold_bytes(std::int64_t) const override { return 0; }
   double flops(std::int64_t) const override { return 0; }
 
   Check check(std::size_t variant) override {
-    std::fill(y_.begin(), y_.end(), std::nanf(""));
+    const float* y = activations_->outputs();
+    std::fill_n(activations_->outputs(), tokens_ * work_.width, std::nanf(""));
     launch(variant, 0);
     Comparison comparison;
     std::vector<float> row(static_cast<std::size_t>(work_.width));
@@ -209,7 +210,7 @@ class EmbeddingOperands final : public Operands {
       cpu::unpack_row(work_.format, table_.data() + id * storage_bytes(work_.format, 1, work_.width),
                       work_.width, row.data());
       for (std::size_t i = 0; i < row.size(); ++i) {
-        comparison.add(static_cast<double>(y_[static_cast<std::size_t>(token * work_.width) + i]),
+        comparison.add(static_cast<double>(y[static_cast<std::size_t>(token * work_.width) + i]),
                        static_cast<double>(row[i]), 1e-30);
       }
     }
@@ -223,7 +224,7 @@ class EmbeddingOperands final : public Operands {
   std::int64_t rows_;
   std::int64_t tokens_;
   HugeBuffer table_;
-  std::vector<float> y_;
+  std::shared_ptr<Activations> activations_;
   std::vector<std::int32_t> ids_;
 };
 

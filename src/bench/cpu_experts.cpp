@@ -1,7 +1,6 @@
 // Mixture of experts on the CPU.
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "bench/cpu_weights.h"
 #include "bench/routing.h"
@@ -10,44 +9,38 @@
 namespace memwall {
 namespace {
 
-// Gathered experts. The touched experts of a launch are consecutive matrices of a pool that rotates, so
-// they are as cold as in a step that runs every layer in between, and as many as the routing touches.
+// Gathered experts: as many as the routing touches.
 class ExpertOperands final : public Operands {
  public:
-  ExpertOperands(const ExpertWork& work, std::int64_t tokens, CpuContext& context, std::int64_t copies,
-                 std::uint64_t seed)
+  ExpertOperands(const ExpertWork& work, std::int64_t tokens, bool whole_layers, CpuContext& context,
+                 std::int64_t copies, std::uint64_t seed)
       : work_(work),
         context_(context),
         tokens_(tokens),
+        draws_(tokens, work.total, work.per_token, whole_layers, copies, seed),
         variants_(linear_variants(work.each, average_expert_rows(work, tokens))),
         weights_(work.each, context, copies, seed),
         workspace_(work.each, expert_rows(work, tokens), context.pool.size()),
-        x_(random_floats(static_cast<std::size_t>(tokens * work.each.in), seed + 2)),
-        gathered_(static_cast<std::size_t>(tokens * work.per_token * work.each.in)),
-        y_(static_cast<std::size_t>(tokens * work.per_token * work.each.out)) {
-    constexpr int kDraws = 32;
-    std::mt19937_64 random(seed);
-    for (int i = 0; i < kDraws; ++i)
-      draws_.push_back(draw_routing(tokens, work.total, work.per_token, random));
-  }
+        activations_(context.activations.with_room(tokens * work.each.in, output_count())),
+        gathered_(static_cast<std::size_t>(tokens * work.per_token * work.each.in)) {}
 
   void launch(std::size_t variant, std::int64_t turn) override {
-    const Routing& routing = routing_of(turn);
+    const Routing& routing = draws_.routing(turn);
     const cpu::LinearKernel kernel = linear_kernel(variants_[variant]);
     const std::int64_t in = work_.each.in;
     const std::int64_t most = kernel == cpu::LinearKernel::dot ? cpu::kMostDotRows : tokens_;
     ops_.clear();
     std::int64_t row = 0;
-    for (std::size_t i = 0; i < routing.tokens_of.size(); ++i) {
-      const std::vector<std::int64_t>& tokens_of = routing.tokens_of[i];
+    for (std::size_t i = 0; i < routing.experts.size(); ++i) {
+      const std::vector<std::int64_t>& tokens_of = routing.experts[i].tokens;
       const auto rows = static_cast<std::int64_t>(tokens_of.size());
       for (std::int64_t first = 0; first < rows; first += most) {
-        ops_.push_back(weights_.bind(matrix_of(turn, i), gathered_.data() + (row + first) * in,
+        ops_.push_back(weights_.bind(draws_.matrix(turn, i), gathered_.data() + (row + first) * in,
                                      std::min(most, rows - first),
-                                     y_.data() + (row + first) * work_.each.out));
+                                     activations_->outputs() + (row + first) * work_.each.out));
       }
       for (const std::int64_t token : tokens_of) {
-        std::copy_n(x_.begin() + token * in, in, gathered_.begin() + row * in);
+        std::copy_n(activations_->inputs() + token * in, in, gathered_.begin() + row * in);
         ++row;
       }
     }
@@ -55,46 +48,42 @@ class ExpertOperands final : public Operands {
   }
 
   double cold_bytes(std::int64_t turn) const override { return touched(turn) * weights_.bytes(); }
-  double touched(std::int64_t turn) const override { return static_cast<double>(routing_of(turn).touched()); }
+  double touched(std::int64_t turn) const override {
+    return static_cast<double>(draws_.routing(turn).touched());
+  }
   double flops(std::int64_t) const override { return linear_flops(work_.each, tokens_ * work_.per_token); }
 
   Check check(std::size_t variant) override {
-    std::fill(y_.begin(), y_.end(), std::nanf(""));
+    std::fill_n(activations_->outputs(), output_count(), std::nanf(""));
     launch(variant, 1);
     Comparison comparison;
     std::int64_t row = 0;
-    const Routing& routing = routing_of(1);
-    for (std::size_t i = 0; i < routing.tokens_of.size(); ++i) {
-      const std::int64_t token = routing.tokens_of[i].front();
+    const Routing& routing = draws_.routing(1);
+    for (std::size_t i = 0; i < routing.experts.size(); ++i) {
+      const std::int64_t token = routing.experts[i].tokens.front();
       for (const std::int64_t out : sample_indices(work_.each.out, 16)) {
-        weights_.compare(comparison, linear_kernel(variants_[variant]), matrix_of(1, i),
-                         x_.data() + token * work_.each.in, y_.data() + row * work_.each.out, out);
+        weights_.compare(comparison, linear_kernel(variants_[variant]), draws_.matrix(1, i),
+                         activations_->inputs() + token * work_.each.in,
+                         activations_->outputs() + row * work_.each.out, out);
       }
-      row += static_cast<std::int64_t>(routing.tokens_of[i].size());
+      row += static_cast<std::int64_t>(routing.experts[i].tokens.size());
     }
     return comparison.result();
   }
 
  private:
-  const Routing& routing_of(std::int64_t turn) const {
-    return draws_[static_cast<std::size_t>(turn) % draws_.size()];
-  }
-  std::int64_t matrix_of(std::int64_t turn, std::size_t index) const {
-    const std::int64_t most = std::min(work_.total, tokens_ * work_.per_token);
-    return turn * most + static_cast<std::int64_t>(index);
-  }
+  std::int64_t output_count() const { return tokens_ * work_.per_token * work_.each.out; }
 
   ExpertWork work_;
   CpuContext& context_;
   std::int64_t tokens_;
+  ExpertDraws draws_;
   std::vector<Variant> variants_;
   PanelWeights weights_;
   LinearWorkspace workspace_;
-  std::vector<float> x_;
+  std::shared_ptr<Activations> activations_;
   std::vector<float> gathered_;
-  std::vector<float> y_;
   std::vector<cpu::Linear> ops_;
-  std::vector<Routing> draws_;
 };
 
 }  // namespace
@@ -106,9 +95,9 @@ LinearRows expert_rows(const ExpertWork& work, std::int64_t tokens) {
   return {.total = rows, .batches = batches, .a_matrix = average_expert_rows(work, tokens)};
 }
 
-std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tokens, CpuContext& context,
-                                        std::int64_t copies, std::uint64_t seed) {
-  return std::make_unique<ExpertOperands>(work, tokens, context, copies, seed);
+std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tokens, bool whole_layers,
+                                        CpuContext& context, std::int64_t copies, std::uint64_t seed) {
+  return std::make_unique<ExpertOperands>(work, tokens, whole_layers, context, copies, seed);
 }
 
 }  // namespace memwall

@@ -60,8 +60,8 @@ class LatentOperands final : public Operands {
         context_(context),
         copies_(copies),
         buffer_(static_cast<std::size_t>(copies * shape_.latents.bytes())),
-        q_(random_floats(static_cast<std::size_t>(rows() * shape_.latents.layout.width), seed + 2)),
-        y_(static_cast<std::size_t>(rows() * shape_.state.rank)),
+        activations_(
+            context.activations.with_room(rows() * shape_.latents.layout.width, rows() * shape_.state.rank)),
         new_latent_(random_cache_row(work.kv, shape_.latents.layout.width, seed + 11)),
         partials_(static_cast<std::size_t>(cpu::latent_partial_floats(shape_.op(), shape_.splits))) {
     for (std::int64_t copy = 0; copy < copies; ++copy) {
@@ -77,8 +77,8 @@ class LatentOperands final : public Operands {
   void launch(std::size_t, std::int64_t turn) override {
     cpu::LatentAttention op = shape_.op();
     op.cache = cache_of(turn);
-    op.q = q_.data();
-    op.y = y_.data();
+    op.q = activations_->inputs();
+    op.y = activations_->outputs();
     if (shape_.sparse()) op.chosen = chosen_.data();
     // Where an entry stands for several tokens, one step in so many completes it.
     if (turn % shape_.state.every == 0) append(turn);
@@ -97,7 +97,7 @@ class LatentOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = copies_ - 1;
-    std::fill(y_.begin(), y_.end(), std::nanf(""));
+    std::fill_n(activations_->outputs(), rows() * shape_.state.rank, std::nanf(""));
     launch(variant, turn);
     Comparison comparison;
     const cpu::KvLayout& layout = shape_.latents.layout;
@@ -109,13 +109,13 @@ class LatentOperands final : public Operands {
                                          .values = layout,
                                          .v = latents,
                                          .width = shape_.state.rank,
-                                         .q = q_.data() + row * layout.width,
+                                         .q = activations_->inputs() + row * layout.width,
                                          .scale = shape_.scale()};
       std::vector<std::int32_t> tokens = token_range(0, shape_.held);
       if (shape_.sparse()) {
         tokens.assign(chosen_.begin() + seq * shape_.read, chosen_.begin() + (seq + 1) * shape_.read);
       }
-      reference.compare(comparison, tokens, y_.data() + row * shape_.state.rank);
+      reference.compare(comparison, tokens, activations_->outputs() + row * shape_.state.rank);
     }
     return comparison.result();
   }
@@ -138,8 +138,7 @@ class LatentOperands final : public Operands {
   CpuContext& context_;
   std::int64_t copies_;
   HugeBuffer buffer_;
-  std::vector<float> q_;
-  std::vector<float> y_;
+  std::shared_ptr<Activations> activations_;
   std::vector<std::byte> new_latent_;
   std::vector<float> partials_;
   std::vector<std::int32_t> chosen_;

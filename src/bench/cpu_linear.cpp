@@ -18,12 +18,11 @@ class LinearOperands : public Operands {
         rows_(rows),
         variants_(linear_variants(work, rows)),
         workspace_(work, {.total = rows, .batches = 1, .a_matrix = rows}, context.pool.size()),
-        x_(random_floats(static_cast<std::size_t>(rows * work.in), seed + 2)),
-        y_(static_cast<std::size_t>(rows * work.out)),
+        activations_(context.activations.with_room(rows * work.in, rows * work.out)),
         ops_(1) {}
 
   void launch(std::size_t variant, std::int64_t turn) override {
-    ops_.front() = weights_.bind(turn, x_.data(), rows_, y_.data());
+    ops_.front() = weights_.bind(turn, activations_->inputs(), rows_, outputs());
     workspace_.run(context_.pool, linear_kernel(variants_[variant]), ops_);
   }
 
@@ -32,14 +31,15 @@ class LinearOperands : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = weights_.copies() - 1;
-    std::fill(y_.begin(), y_.end(), std::nanf(""));  // an output left out must not pass for an old one
+    // An output left out must not pass for an old one.
+    std::fill_n(outputs(), rows_ * weights_.work().out, std::nanf(""));
     launch(variant, turn);
     Comparison comparison;
     const LinearWork& work = weights_.work();
     for (const std::int64_t row : sample_indices(rows_, 4)) {
       for (const std::int64_t out : sample_indices(work.out, 64)) {
-        weights_.compare(comparison, linear_kernel(variants_[variant]), turn, x_.data() + row * work.in,
-                         y_.data() + row * work.out, out);
+        weights_.compare(comparison, linear_kernel(variants_[variant]), turn,
+                         activations_->inputs() + row * work.in, outputs() + row * work.out, out);
       }
     }
     return comparison.result();
@@ -47,7 +47,7 @@ class LinearOperands : public Operands {
 
  protected:
   std::int64_t rows() const { return rows_; }
-  const std::vector<float>& outputs() const { return y_; }
+  float* outputs() const { return activations_->outputs(); }
   CpuContext& context() const { return context_; }
 
  private:
@@ -56,8 +56,7 @@ class LinearOperands : public Operands {
   std::int64_t rows_;
   std::vector<Variant> variants_;
   LinearWorkspace workspace_;
-  std::vector<float> x_;
-  std::vector<float> y_;
+  std::shared_ptr<Activations> activations_;
   std::vector<cpu::Linear> ops_;
 };
 
@@ -74,8 +73,8 @@ class RouterOperands final : public LinearOperands {
   void launch(std::size_t variant, std::int64_t turn) override {
     LinearOperands::launch(variant, turn);
     split_rows(context().pool, rows(), work_.linear.out, [&](std::int64_t first, std::int64_t last) {
-      cpu::top_k_softmax(outputs().data(), work_.linear.out, work_.per_token, chosen_.data(), shares_.data(),
-                         first, last);
+      cpu::top_k_softmax(outputs(), work_.linear.out, work_.per_token, chosen_.data(), shares_.data(), first,
+                         last);
     });
   }
 

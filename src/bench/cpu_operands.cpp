@@ -44,6 +44,7 @@ struct VariantsOf {
 
 struct FootprintOf {
   const Workload& workload;
+  bool whole_layers;
   int workers;
 
   Footprint operator()(const LinearWork& w) const { return linear(w, linear_rows(w, workload)); }
@@ -56,7 +57,8 @@ struct FootprintOf {
     // The rows as x has them, and gathered.
     Footprint footprint = linear(w.each, expert_rows(w, workload.rows()));
     footprint.fixed_bytes += checked_mul(checked_mul(workload.rows(), w.each.in), kFloat);
-    footprint.least_copies = std::min(w.total, rows);  // as many as a launch may touch
+    // As many as a launch may touch, or choose from.
+    footprint.least_copies = whole_layers ? w.total : std::min(w.total, rows);
     return footprint;
   }
 
@@ -121,7 +123,9 @@ struct TaskVariants {
 struct TaskFootprint {
   int workers;
 
-  Footprint operator()(const OpTask& t) const { return std::visit(FootprintOf{t.workload, workers}, t.work); }
+  Footprint operator()(const OpTask& t) const {
+    return std::visit(FootprintOf{t.workload, t.whole_layers, workers}, t.work);
+  }
   Footprint operator()(const StreamTask& t) const { return {.copy_bytes = checked_mul(t.bytes, t.arrays())}; }
   Footprint operator()(const AddTask& t) const {
     return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n)};
@@ -135,6 +139,7 @@ struct TaskFootprint {
 
 struct PlaceWork {
   const Workload& workload;
+  bool whole_layers;
   CpuContext& context;
   std::int64_t copies;
   std::uint64_t seed;
@@ -146,7 +151,7 @@ struct PlaceWork {
     return place_router(w, workload.rows(), context, copies, seed);
   }
   std::unique_ptr<Operands> operator()(const ExpertWork& w) const {
-    return place_experts(w, workload.rows(), context, copies, seed);
+    return place_experts(w, workload.rows(), whole_layers, context, copies, seed);
   }
   std::unique_ptr<Operands> operator()(const AttentionWork& w) const {
     return place_attention(w, workload, context, copies, seed);
@@ -174,7 +179,7 @@ struct PlaceTask {
   std::uint64_t seed;
 
   std::unique_ptr<Operands> operator()(const OpTask& t) const {
-    return std::visit(PlaceWork{t.workload, context, copies, seed}, t.work);
+    return std::visit(PlaceWork{t.workload, t.whole_layers, context, copies, seed}, t.work);
   }
   std::unique_ptr<Operands> operator()(const StreamTask& t) const {
     return place_stream(t, context, copies, seed);

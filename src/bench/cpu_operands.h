@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "bench/cpu_activations.h"
 #include "bench/device.h"
 #include "bench/memory.h"
 #include "bench/thread_pool.h"
@@ -15,6 +16,7 @@ namespace memwall {
 struct CpuContext {
   explicit CpuContext(std::vector<int> cpus) : pool(std::move(cpus)) {}
   ThreadPool pool;
+  SharedActivations activations;
   double huge_share = 0;  // of the buffer last placed
 };
 
@@ -26,8 +28,8 @@ std::unique_ptr<Operands> cpu_place(const Task& task, CpuContext& context, std::
 // The placers, one a kind of work; each in its own file.
 std::unique_ptr<Operands> place_linear(const LinearWork& work, std::int64_t rows, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed);
-std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tokens, CpuContext& context,
-                                        std::int64_t copies, std::uint64_t seed);
+std::unique_ptr<Operands> place_experts(const ExpertWork& work, std::int64_t tokens, bool whole_layers,
+                                        CpuContext& context, std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_router(const RouterWork& work, std::int64_t rows, CpuContext& context,
                                        std::int64_t copies, std::uint64_t seed);
 std::unique_ptr<Operands> place_attention(const AttentionWork& work, const Workload& workload,

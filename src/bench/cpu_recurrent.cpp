@@ -8,20 +8,16 @@
 
 #include "bench/cpu_data.h"
 #include "bench/cpu_operands.h"
-#include "format/checked.h"
+#include "bench/cpu_recurrent_reference.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/stream.h"
 
 namespace memwall {
 namespace {
 
-constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kGrain = 16;                  // rows or channels: 64 bytes of y
-constexpr std::int64_t kInputSets = 8;               // tokens with inputs of their own; later ones reuse them
 constexpr std::int64_t kBlockBytes = 16 << 10;       // of state that a prompt's tokens update in turn, in L1
 constexpr std::int64_t kLeastParallelBytes = 32768;  // fewer are moved before a second thread has woken
-
-std::int64_t to_line(std::int64_t bytes) { return checked_mul(div_up(bytes, kLine), kLine); }
 
 std::vector<float> mapped(std::size_t count, std::uint64_t seed, float (*map)(float)) {
   std::vector<float> values = random_floats(count, seed);
@@ -48,7 +44,7 @@ class RecurrentOperands final : public Operands {
         copies_(copies),
         buffer_(static_cast<std::size_t>(copies * layout_.copy_bytes)),
         sinks_(static_cast<std::size_t>(context.pool.size()) * kGrain) {
-    const auto sets = static_cast<std::size_t>(std::min(kInputSets, workload.rows()));
+    const auto sets = static_cast<std::size_t>(std::min(kRecurrentInputSets, workload.rows()));
     const auto rows = static_cast<std::size_t>(form_.rows);
     const auto heads = static_cast<std::size_t>(form_.heads());
     const auto keys = heads * static_cast<std::size_t>(form_.width);
@@ -116,7 +112,7 @@ class RecurrentOperands final : public Operands {
   bool narrow() const { return work_.state.element_bytes == 2; }
   std::int64_t tokens() const { return workload_.phase == Phase::decode ? 1 : workload_.context; }
   std::int64_t set_of(std::int64_t sequence, std::int64_t token) const {
-    return (sequence * tokens() + token) % std::min(kInputSets, workload_.rows());
+    return (sequence * tokens() + token) % std::min(kRecurrentInputSets, workload_.rows());
   }
   std::byte* copy_of(std::int64_t turn) const {
     return buffer_.data() + (turn % copies_) * layout_.copy_bytes;
@@ -251,83 +247,42 @@ class RecurrentOperands final : public Operands {
                                    : reinterpret_cast<const float*>(state)[index]);
   }
 
-  // One row's steps in float64, from the state before the launch: its outputs, and the state it ends with.
+  // From the state before the launch.
   void compare_row(Comparison& comparison, const std::vector<std::byte>& before, std::int64_t turn,
                    std::int64_t sequence, std::int64_t row) {
     const std::int64_t begin = row * form_.width;
     const std::int64_t n = std::min(form_.width, work_.state.elements - begin);
-    const std::int64_t head = row / form_.head_rows;
-    std::vector<double> state;
-    for (std::int64_t j = 0; j < n; ++j) state.push_back(element(before.data(), sequence, begin + j));
-    // The steps forget at 1 - e^-0.03 at least, so at most 32 steps' errors are alive; one step's is that of
-    // its sums, and from the second step on the rounding of a stored element.
-    const double memory = static_cast<double>(std::min<std::int64_t>(32, tokens()));
-    const double rounding = memory * dot_tolerance(n, 1);
-    const double stored = narrow() ? memory / 256 : 0;
-    double largest = 0;
-    for (std::int64_t token = 0; token < tokens(); ++token) {
-      const cpu::Recurrence op = bind(turn, sequence, token);
-      const double decay = static_cast<double>(op.decay[selective() ? row : head]);
-      double value = static_cast<double>(op.v[row]) * (selective() ? decay : 1);
-      const auto key = [&](std::int64_t j) { return static_cast<double>(op.k[head * form_.width + j]); };
-      if (form_.update == cpu::StateUpdate::delta) {
-        double dot = 0;
-        for (std::int64_t j = 0; j < n; ++j) dot += state[static_cast<std::size_t>(j)] * key(j);
-        value = static_cast<double>(op.beta[head]) * (value - decay * dot);
-      }
-      double y = 0;
-      double queries = 0;
-      for (std::int64_t j = 0; j < n; ++j) {
-        double& s = state[static_cast<std::size_t>(j)];
-        const double factor =
-            selective() ? std::exp(decay * static_cast<double>(cpu::bf16_to_f32(op.rates[begin + j])))
-                        : decay;
-        largest = std::max(largest, std::abs(s) + std::abs(value));
-        s = factor * s + value * key(j);
-        const double query = static_cast<double>(op.q[head * form_.width + j]);
-        y += s * query;
-        queries += std::abs(query);
-      }
-      comparison.add(static_cast<double>(op.y[row]), y,
-                     (rounding + (token > 0 ? stored : 0)) * largest * queries + 1e-30);
+    ReferenceRecurrence reference{
+        .form = form_, .narrow = narrow(), .row = row, .steps = {}, .state = {}, .stored = {}};
+    for (std::int64_t token = 0; token < tokens(); ++token)
+      reference.steps.push_back(bind(turn, sequence, token));
+    for (std::int64_t j = begin; j < begin + n; ++j) {
+      reference.state.push_back(element(before.data(), sequence, j));
+      reference.stored.push_back(element(copy_of(turn), sequence, j));
     }
-    for (std::int64_t j = 0; j < n; ++j) {
-      comparison.add(element(copy_of(turn), sequence, begin + j), state[static_cast<std::size_t>(j)],
-                     (rounding + stored) * largest + 1e-30);
-    }
+    reference.compare(comparison);
   }
 
   // One channel: the inputs before the launch and those of its tokens, in a row.
   void compare_channel(Comparison& comparison, const std::vector<std::byte>& before, std::int64_t turn,
                        std::int64_t sequence, std::int64_t channel) {
-    const std::int64_t kept = form_.taps - 1;
-    std::vector<double> inputs;
-    for (std::int64_t t = 0; t < kept; ++t) {
-      inputs.push_back(conv_input(before.data(), sequence, t * form_.channels + channel));
-    }
-    for (std::int64_t token = 0; token < tokens(); ++token)
-      inputs.push_back(static_cast<double>(
-          x_[static_cast<std::size_t>(set_of(sequence, token) * form_.channels + channel)]));
+    ReferenceConvolution reference;
     const std::uint16_t* kernel = form_.kernel_is_weight ? weights_of(turn) : hot_kernel_.data();
+    for (std::int64_t t = 0; t < form_.taps; ++t)
+      reference.kernel.push_back(static_cast<double>(cpu::bf16_to_f32(kernel[t * form_.channels + channel])));
+    for (std::int64_t t = 0; t < form_.taps - 1; ++t) {
+      reference.inputs.push_back(conv_input(before.data(), sequence, t * form_.channels + channel));
+      reference.stored.push_back(conv_input(copy_of(turn), sequence, t * form_.channels + channel));
+    }
     for (std::int64_t token = 0; token < tokens(); ++token) {
-      double sum = 0;
-      double magnitude = 0;
-      for (std::int64_t t = 0; t < form_.taps; ++t) {
-        const double product = inputs[static_cast<std::size_t>(token + t)] *
-                               static_cast<double>(cpu::bf16_to_f32(kernel[t * form_.channels + channel]));
-        sum += product;
-        magnitude += std::abs(product);
-      }
-      const auto at = static_cast<std::size_t>((sequence * tokens() + token) * form_.channels + channel);
-      // Inputs of this launch's own earlier tokens were kept as bf16.
-      comparison.add(static_cast<double>(conv_y_[at]), sum,
-                     dot_tolerance(form_.taps, magnitude) + (token > 0 ? magnitude / 256 : 0));
+      const std::int64_t set = set_of(sequence, token);
+      reference.inputs.push_back(
+          static_cast<double>(x_[static_cast<std::size_t>(set * form_.channels + channel)]));
+      const std::int64_t row = sequence * tokens() + token;
+      reference.outputs.push_back(
+          static_cast<double>(conv_y_[static_cast<std::size_t>(row * form_.channels + channel)]));
     }
-    for (std::int64_t t = 0; t < kept; ++t) {
-      const double expected = inputs[inputs.size() - static_cast<std::size_t>(kept - t)];
-      comparison.add(conv_input(copy_of(turn), sequence, t * form_.channels + channel), expected,
-                     std::abs(expected) / 256 + 1e-30);
-    }
+    reference.compare(comparison);
   }
 
   RecurrentWork work_;
@@ -350,71 +305,6 @@ class RecurrentOperands final : public Operands {
 };
 
 }  // namespace
-
-RecurrenceForm recurrence_form(const RecurrentWork& work) {
-  constexpr std::int64_t kKeyWidth = 128;
-  constexpr std::int64_t kSelectiveWidth = 16;
-  constexpr std::int64_t kHeadRows = 64;
-  constexpr std::int64_t kLeastDeltaFlops = 7;
-  const RecurrentState& state = work.state;
-  RecurrenceForm form;
-  std::int64_t flops = state.flops;
-  if (state.conv_elements > 0) {
-    form.taps = 2;
-    for (const std::int64_t taps : {4, 3}) {
-      if (state.conv_elements % (taps - 1) != 0) continue;
-      const std::int64_t channels = state.conv_elements / (taps - 1);
-      const std::int64_t others = flops - 2 * taps * channels;
-      // Without a state, a gated short convolution: 2 a channel for its gates.
-      const bool fits =
-          state.elements > 0 ? others > 0 && others % state.elements == 0 : others == 2 * channels;
-      if (!fits) continue;
-      form.taps = taps;
-      flops = others;
-      break;
-    }
-    form.channels = state.conv_elements / (form.taps - 1);
-    form.kernel_is_weight = work.weight_bytes >= 2 * form.taps * form.channels;
-    form.flops = 2 * static_cast<double>(form.taps) * static_cast<double>(form.channels);
-  }
-  if (state.elements == 0) return form;
-  const std::int64_t kernel_bytes = form.kernel_is_weight ? 2 * form.taps * form.channels : 0;
-  if (flops / state.elements < kLeastDeltaFlops) {
-    form.update = cpu::StateUpdate::decay;
-  } else {
-    const bool has_rates = work.weight_bytes - kernel_bytes >= 2 * state.elements;
-    form.update = has_rates ? cpu::StateUpdate::selective : cpu::StateUpdate::delta;
-  }
-  const bool selective = form.update == cpu::StateUpdate::selective;
-  form.width = std::min(selective ? kSelectiveWidth : kKeyWidth, state.elements);
-  form.rows = div_up(state.elements, form.width);
-  form.head_rows = selective ? form.rows : std::min(kHeadRows, form.rows);
-  form.flops += static_cast<double>(state.elements) * (form.update == cpu::StateUpdate::decay ? 5 : 7);
-  return form;
-}
-
-RecurrentLayout recurrent_layout(const RecurrentWork& work, std::int64_t sequences) {
-  RecurrentLayout layout;
-  layout.state_bytes = to_line(checked_mul(work.state.elements, work.state.element_bytes));
-  layout.conv_bytes = to_line(checked_mul(work.state.conv_elements, 2));
-  layout.conv = checked_mul(sequences, layout.state_bytes);
-  layout.weights = checked_add(layout.conv, checked_mul(sequences, layout.conv_bytes));
-  layout.copy_bytes = checked_add(layout.weights, to_line(work.weight_bytes));
-  return layout;
-}
-
-std::int64_t recurrent_activation_bytes(const RecurrentWork& work, std::int64_t tokens) {
-  const RecurrenceForm form = recurrence_form(work);
-  const std::int64_t inputs =
-      2 * form.heads() * (form.width + 1) + 2 * form.rows + form.channels * (1 + form.taps);
-  const std::int64_t outputs = form.rows + form.channels;
-  return checked_mul(
-      4, checked_add(checked_mul(std::min(kInputSets, tokens), inputs), checked_mul(tokens, outputs)));
-}
-
-bool has_recurrence(const RecurrentWork& work) {
-  return work.state.elements == 0 || work.state.element_bytes == 2 || work.state.element_bytes == 4;
-}
 
 std::unique_ptr<Operands> place_recurrent(const RecurrentWork& work, const Workload& workload,
                                           CpuContext& context, std::int64_t copies, std::uint64_t seed) {

@@ -44,6 +44,9 @@ struct RecurrentLayout {
 // Throws std::overflow_error where a copy's size cannot be counted.
 RecurrentLayout recurrent_layout(const RecurrentWork& work, std::int64_t sequences);
 
+// Tokens with inputs of their own; later ones use them again.
+inline constexpr std::int64_t kRecurrentInputSets = 8;
+
 // Bytes of a step's activations.
 std::int64_t recurrent_activation_bytes(const RecurrentWork& work, std::int64_t tokens);
 

@@ -18,6 +18,10 @@ namespace memwall {
 struct OpTask {
   Work work;
   Workload workload;
+  // Of experts, whose copies are single matrices: they are layers with all of their experts, and a launch
+  // runs those of its layer that were drawn. Else launches rotate through them, so that each finds all that
+  // it touches cold.
+  bool whole_layers = false;
 };
 
 // The memory probes, STREAM's four and a read; `bytes` is one array's length.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/interrupt.h"
 #include "bench/op_task.h"
@@ -24,10 +23,6 @@ StoppingRule elementwise_rule() { return {.min_samples = 10, .min_time_s = 0.05,
 StoppingRule probe_rule() { return {.min_samples = 10, .min_time_s = 0.3, .max_time_s = 1.0}; }
 StoppingRule stream_rule() { return {.min_samples = 7, .min_time_s = 0.1, .max_time_s = 0.25}; }
 
-StoppingRule limited(double seconds) {
-  return {.min_samples = 5, .min_time_s = seconds / 4, .max_time_s = seconds};
-}
-
 constexpr std::int64_t kProbeArrayBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kPeakSize = 2048;  // of the GEMM that finds peak_GFLOPs
 constexpr Format kF32{FormatKind::f32, 0, false};
@@ -35,11 +30,6 @@ constexpr Format kF32{FormatKind::f32, 0, false};
 const StreamTask kCopy{.pattern = StreamPattern::copy, .bytes = kProbeArrayBytes};
 const StreamTask kTriad{.pattern = StreamPattern::triad, .bytes = kProbeArrayBytes};
 const MatmulTask kPeak{.n = kPeakSize, .format = kF32};
-
-Task baseline_task(const std::string& kernel, std::int64_t n, Format format) {
-  if (kernel == "add") return AddTask{.n = n, .format = format};
-  return MatmulTask{.n = n, .format = format};
-}
 
 }  // namespace
 
@@ -57,13 +47,6 @@ const char* stream_name(StreamPattern pattern) {
       return "triad";
   }
   return "";
-}
-
-double Baseline::bytes() const { return 3.0 * static_cast<double>(storage_bytes(format, n, n)); }
-
-double Baseline::flops() const {
-  const double size = static_cast<double>(n);
-  return kernel == "add" ? size * size : 2 * size * size * size;
 }
 
 bool MeasuredStep::partial() const {
@@ -161,17 +144,6 @@ std::int64_t Session::whole_step_memory(const MeasureSettings& settings) const {
   return settings.memory_bytes > 0 ? settings.memory_bytes : available - available / 8;
 }
 
-void Session::require_memory(const BaselineSettings& settings) const {
-  require([&](Need& largest) {
-    for (const Format& format : settings.formats) {
-      for (const char* kernel : {"add", "matmul"}) {
-        note_need(largest, baseline_task(kernel, settings.n, format),
-                  fmt::format("{} at n = {}", kernel, settings.n));
-      }
-    }
-  });
-}
-
 void Session::announce(const std::string& what) {
   if (progress_) progress_(what, done_, std::max(planned_, done_ + 1));
   ++done_;
@@ -221,54 +193,6 @@ DeviceFigures Session::figures() const {
         {.task = {.bytes = kProbeArrayBytes}, .GBps = figures.read_GBps, .traffic_of_read = 1});
   }
   return figures;
-}
-
-std::string Session::cache_that_holds(double bytes) const {
-  const DeviceInfo& info = figures_.info;
-  const double threads = static_cast<double>(info.threads);
-  if (info.l1d_bytes > 0 && bytes <= static_cast<double>(info.l1d_bytes)) return "L1";
-  if (info.l2_bytes > 0 && bytes <= static_cast<double>(info.l2_bytes) * threads) return "L2";
-  if (info.last_level_bytes > 0 && bytes <= static_cast<double>(info.last_level_bytes)) return "L3";
-  return "";
-}
-
-std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::int64_t n, Format format,
-                                              bool hot, double seconds) {
-  announce(fmt::format("{} {}×{} {}", kernel, n, n, format_name(format)));
-  Baseline baseline{.kernel = kernel, .n = n, .format = format, .measurement = {}, .in_cache = {}};
-  const SamplerSettings settings{.rule = limited(seconds), .hot = hot};
-  std::optional<Measurement> m = run(baseline_task(kernel, n, format), false, settings);
-  if (!m) return std::nullopt;
-  baseline.measurement = std::move(*m);
-  if (hot) baseline.in_cache = cache_that_holds(baseline.bytes());
-  return baseline;
-}
-
-void Session::run_baselines(const BaselineSettings& settings) {
-  const std::int64_t sizes =
-      settings.sweep_to >= 16 ? static_cast<std::int64_t>(std::log2(settings.sweep_to / 16)) + 1 : 0;
-  planned_ += 2 * settings.formats.size() + 2 * static_cast<std::size_t>(sizes);
-  for (const Format& format : settings.formats) {
-    for (const char* kernel : {"add", "matmul"}) {
-      if (auto b = run_baseline(kernel, settings.n, format, false, settings.seconds_a_kernel)) {
-        baselines_.pairs.push_back(std::move(*b));
-      }
-    }
-  }
-  for (std::int64_t n = 16; n <= settings.sweep_to; n *= 2) {
-    for (const char* kernel : {"add", "matmul"}) {
-      // The full size fits no cache that its cold measurement did not also have: one serves for both.
-      const auto pair =
-          std::find_if(baselines_.pairs.begin(), baselines_.pairs.end(), [&](const Baseline& b) {
-            return b.kernel == kernel && b.n == n && b.format == settings.sweep_format;
-          });
-      if (pair != baselines_.pairs.end() && cache_that_holds(pair->bytes()).empty()) {
-        baselines_.sweep.push_back(*pair);
-      } else if (auto b = run_baseline(kernel, n, settings.sweep_format, true, settings.seconds_a_size)) {
-        baselines_.sweep.push_back(std::move(*b));
-      }
-    }
-  }
 }
 
 MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workload) {

@@ -14,12 +14,12 @@ OpTask essential_task(const Work& work, Workload workload) {
                             std::holds_alternative<LatentWork>(work) ||
                             std::holds_alternative<IndexerWork>(work);
   if (workload.phase == Phase::decode && !over_context) workload.context = 1;
-  return {work, workload};
+  return {.work = work, .workload = workload};
 }
 
 bool same_task(const OpTask& a, const OpTask& b) {
   return a.work == b.work && a.workload.phase == b.workload.phase && a.workload.batch == b.workload.batch &&
-         a.workload.context == b.workload.context;
+         a.workload.context == b.workload.context && a.whole_layers == b.whole_layers;
 }
 
 }  // namespace memwall

@@ -1,5 +1,6 @@
 #include "bench/routing.h"
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -23,10 +24,33 @@ Routing draw_routing(std::int64_t tokens, std::int64_t experts, std::int64_t per
     }
   }
   Routing routing;
-  for (std::vector<std::int64_t>& tokens_of : by_expert) {
-    if (!tokens_of.empty()) routing.tokens_of.push_back(std::move(tokens_of));
+  for (std::int64_t id = 0; id < experts; ++id) {
+    std::vector<std::int64_t>& tokens_of = by_expert[static_cast<std::size_t>(id)];
+    if (!tokens_of.empty()) routing.experts.push_back({id, std::move(tokens_of)});
   }
   return routing;
+}
+
+ExpertDraws::ExpertDraws(std::int64_t tokens, std::int64_t experts, std::int64_t per_token, bool whole_layers,
+                         std::int64_t matrices, std::uint64_t seed)
+    : whole_layers_(whole_layers),
+      matrices_(matrices),
+      a_layer_(whole_layers ? experts : std::min(experts, tokens * per_token)),
+      layers_(std::max<std::int64_t>(1, matrices / a_layer_)) {
+  constexpr int kDraws = 32;
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < kDraws; ++i) draws_.push_back(draw_routing(tokens, experts, per_token, random));
+}
+
+// Layers draw apart, and each anew when its turn comes round.
+const Routing& ExpertDraws::routing(std::int64_t turn) const {
+  return draws_[static_cast<std::size_t>(turn / layers_ + turn % layers_) % draws_.size()];
+}
+
+std::int64_t ExpertDraws::matrix(std::int64_t turn, std::size_t index) const {
+  const std::int64_t within =
+      whole_layers_ ? routing(turn).experts[index].id : static_cast<std::int64_t>(index);
+  return (turn * a_layer_ + within) % matrices_;
 }
 
 }  // namespace memwall

@@ -8,15 +8,44 @@
 
 namespace memwall {
 
-// One routing of all tokens: the tokens of each expert that got any, in the order of the experts.
-struct Routing {
-  std::vector<std::vector<std::int64_t>> tokens_of;
+struct RoutedExpert {
+  std::int64_t id = 0;
+  std::vector<std::int64_t> tokens;  // at least one
 
-  std::int64_t touched() const { return static_cast<std::int64_t>(tokens_of.size()); }
+  bool operator==(const RoutedExpert&) const = default;
+};
+
+// One routing of all tokens: the experts that got any, in ascending order.
+struct Routing {
+  std::vector<RoutedExpert> experts;
+
+  std::int64_t touched() const { return static_cast<std::int64_t>(experts.size()); }
 };
 
 // Throws std::invalid_argument unless 1 <= per_token <= experts and there is a token.
 Routing draw_routing(std::int64_t tokens, std::int64_t experts, std::int64_t per_token,
                      std::mt19937_64& random);
+
+// The launches' routings, and which of the `matrices` held each runs on.
+//
+// Whole layers: the matrices are layers of all experts, turn % layers is the launch's layer, and its matrices
+// are those of the experts drawn. Else the launches rotate through the matrices, as many at a time as one may
+// touch, so that each finds its own as cold as in a step that runs every layer in between.
+class ExpertDraws {
+ public:
+  ExpertDraws(std::int64_t tokens, std::int64_t experts, std::int64_t per_token, bool whole_layers,
+              std::int64_t matrices, std::uint64_t seed);
+
+  const Routing& routing(std::int64_t turn) const;
+  // Of routing(turn).experts[index].
+  std::int64_t matrix(std::int64_t turn, std::size_t index) const;
+
+ private:
+  bool whole_layers_;
+  std::int64_t matrices_;
+  std::int64_t a_layer_;  // matrices
+  std::int64_t layers_;
+  std::vector<Routing> draws_;
+};
 
 }  // namespace memwall

@@ -104,7 +104,9 @@ StepHolding StepRunner::holding(const Workload& workload) const try {
 void StepRunner::place(const Workload& workload, const StepHolding& holding) {
   std::vector<Placed> wanted(plan_.parts.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    wanted[i].task = essential_task(plan_.parts[i].work, workload);
+    const Work& work = plan_.parts[i].work;
+    wanted[i].task = essential_task(work, workload);
+    wanted[i].task.whole_layers = holding.all_experts && std::holds_alternative<ExpertWork>(work);
     wanted[i].matrices = holding.copies[i] * holding.matrices_a_copy[i];
     if (placed_[i].operands && placed_[i].matrices == wanted[i].matrices &&
         same_task(placed_[i].task, wanted[i].task)) {
@@ -118,15 +120,13 @@ void StepRunner::place(const Workload& workload, const StepHolding& holding) {
   }
 }
 
-std::vector<StepRunner::Ready> StepRunner::ready(const Workload& workload, const StepHolding& holding,
-                                                 std::int64_t step) const {
-  const StepFootprints footprints = this->footprints(workload);
+std::vector<StepRunner::Ready> StepRunner::ready(const StepHolding& holding, std::int64_t step) const {
   std::vector<Ready> launches;
   for (const StepLaunch& launch : plan_.launches) {
     if (!placed_[launch.part].operands) continue;
     launches.push_back({.operands = placed_[launch.part].operands.get(),
                         .variant = variants_[launch.part],
-                        .turn = turn_of(holding, footprints, launch, step),
+                        .turn = turn_of(holding, launch, step),
                         .part = launch.part});
   }
   return launches;
@@ -208,13 +208,13 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
   StoppingCriterion criterion(step_rule());
   Samples samples;
   for (std::int64_t step = 0; !criterion.finished();) {
-    std::vector<Ready> launches = ready(workload, holding, ++step);
+    std::vector<Ready> launches = ready(holding, ++step);
     const double before = read_rate(ceiling, slices);
     const double seconds = time_steps(launches, steps);
     const double after = read_rate(ceiling, slices);
     const double bytes = step_bytes(launches, workload);
     // A step beside it has the clock read between its launches, so it is not the one that is reported.
-    launches = ready(workload, holding, ++step);
+    launches = ready(holding, ++step);
     const ByKind by_kind = time_launches(launches);
     if (interrupted()) break;  // what it cut short is no sample
     samples.bytes.push_back(bytes);
@@ -239,7 +239,7 @@ std::optional<WholeStep> StepRunner::run(const Workload& workload,
   choose_variants(alone);
   check();
   if (interrupted()) return std::nullopt;
-  const std::vector<Ready> first = ready(workload, whole.holding, 0);
+  const std::vector<Ready> first = ready(whole.holding, 0);
   if (first.empty()) return std::nullopt;
   whole.partial = first.size() < plan_.launches.size();
   whole.kinds = kinds_of(first, workload);

@@ -106,7 +106,7 @@ class StepRunner {
 
   StepFootprints footprints(const Workload& workload) const;
   void place(const Workload& workload, const StepHolding& holding);
-  std::vector<Ready> ready(const Workload& workload, const StepHolding& holding, std::int64_t step) const;
+  std::vector<Ready> ready(const StepHolding& holding, std::int64_t step) const;
   void choose_variants(const std::vector<const Measurement*>& alone);
   void check() const;
   double bytes(const Ready& launch, const Workload& workload) const;

@@ -101,14 +101,9 @@ StepHolding least_holding(const StepPlan& plan, const StepFootprints& footprints
   return holding;
 }
 
-std::int64_t turn_of(const StepHolding& holding, const StepFootprints& footprints, const StepLaunch& launch,
-                     std::int64_t step) {
-  const Footprint& footprint = *footprints[launch.part];
-  if (!footprint.cold) return step;
-  // A turn of an expert op is a window of least_copies matrices; as many windows as lie within a group are a
-  // layer's.
-  const std::int64_t windows = holding.matrices_a_copy[launch.part] / footprint.least_copies;
-  return launch.copy % holding.copies[launch.part] * windows + step % windows;
+std::int64_t turn_of(const StepHolding& holding, const StepLaunch& launch, std::int64_t step) {
+  const std::int64_t copies = holding.copies[launch.part];
+  return launch.copy % copies + copies * step;
 }
 
 }  // namespace memwall

@@ -30,7 +30,8 @@ struct StepPlan {
 // listed in, in their order: blocks that share a layer run in the order of Model::blocks.
 StepPlan plan_step(const std::vector<Op>& ops);
 
-// How many copies of each part are held. A layer's copy of an expert linear is a group of expert matrices.
+// How many copies of each part are held. A layer's copy of an expert linear is a group of expert matrices:
+// all of the layer's, of which a step runs those drawn, or as many as a step may touch.
 struct StepHolding {
   std::int64_t layers_held = 0;
   bool all_experts = true;           // of each layer held; else as many as one launch may touch
@@ -58,10 +59,8 @@ std::optional<StepHolding> fullest_holding(const StepPlan& plan, const StepFootp
 StepHolding least_holding(const StepPlan& plan, const StepFootprints& footprints,
                           std::int64_t least_cold_bytes);
 
-// The turn (device.h) on which a step's launch runs. The layers held take turns where they are fewer than the
-// model's; experts move on through their layer's group from step to step, so that a layer touches its own
-// experts and every step others; ops on activations go on turn by turn.
-std::int64_t turn_of(const StepHolding& holding, const StepFootprints& footprints, const StepLaunch& launch,
-                     std::int64_t step);
+// The turn (device.h) on which a step's launch runs: turn % copies is the copy, and each step is a round of
+// them, so that it draws other experts. The layers held take turns where they are fewer than the model's.
+std::int64_t turn_of(const StepHolding& holding, const StepLaunch& launch, std::int64_t step);
 
 }  // namespace memwall

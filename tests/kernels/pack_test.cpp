@@ -92,6 +92,34 @@ TEST(Bf16, EveryValueSurvives) {
 const Format kQ8{FormatKind::q8_0, 0, false};
 const Format kQ4{FormatKind::q4_0, 0, false};
 
+// OFP8 1.0, table 2: the largest is 448, the least normal 2^-6, the least subnormal 2^-9.
+TEST(F8E4m3, HasTheSpecificationsValues) {
+  EXPECT_EQ(f8_e4m3_to_f32(0x7E), 448.0F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x08), 0x1p-6F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x07), 0.875F * 0x1p-6F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x01), 0x1p-9F);
+  EXPECT_EQ(f8_e4m3_to_f32(0xC0), -2.0F);
+  EXPECT_EQ(f8_e4m3_to_f32(0x80), 0.0F);
+  EXPECT_TRUE(std::signbit(f8_e4m3_to_f32(0x80)));
+  EXPECT_TRUE(std::isnan(f8_e4m3_to_f32(0x7F)));
+  EXPECT_TRUE(std::isnan(f8_e4m3_to_f32(0xFF)));
+}
+
+TEST(F8E4m3, EveryCodeComesBackAndTheRestRoundsToNearest) {
+  for (int code = 0; code < 256; ++code) {
+    const float value = f8_e4m3_to_f32(static_cast<std::uint8_t>(code));
+    if (std::isnan(value)) continue;
+    EXPECT_EQ(f32_to_f8_e4m3(value), code);
+  }
+  EXPECT_EQ(f32_to_f8_e4m3(1e9F), 0x7E);
+  EXPECT_EQ(f32_to_f8_e4m3(-std::numeric_limits<float>::infinity()), 0xFE);
+  EXPECT_EQ(f32_to_f8_e4m3(std::nanf("")) & 0x7F, 0x7F);
+  EXPECT_EQ(f32_to_f8_e4m3(0x1p-10F), 0x00);   // a tie, to even
+  EXPECT_EQ(f32_to_f8_e4m3(0x1.8p-9F), 0x02);  // another
+  EXPECT_EQ(f32_to_f8_e4m3(1.0625F), 0x38);    // between 1 and 1.125, to even
+  EXPECT_EQ(f32_to_f8_e4m3(1.1875F), 0x3A);
+}
+
 TEST(Q8, PacksAHandMadeBlock) {
   std::array<float, 32> x{};
   x[0] = 127.0F;  // d = 1
