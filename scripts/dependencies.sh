@@ -8,7 +8,7 @@ build_packages=(
   libhwloc-dev
 )
 # shellcheck disable=SC2034
-test_packages=(libgtest-dev libgmock-dev)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev)  # the release preset builds bench/
 # shellcheck disable=SC2034
 fuzz_packages=(clang libclang-rt-dev)
 
@@ -29,7 +29,7 @@ ensure_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian system: nothing is installed. memwall needs a C++20 compiler, CMake 3.25, and"
     say "yaml-cpp, CLI11, fmt, nlohmann-json, RapidJSON, Highway, hwloc and a BLAS with cblas.h (OpenBLAS);"
-    say "its tests need GoogleTest with GoogleMock, its fuzzers clang. In Debian's names: $*"
+    say "its tests need GoogleTest with GoogleMock, its benchmarks Google Benchmark, its fuzzers clang. In Debian's names: $*"
     return 0
   fi
   local missing

@@ -49,6 +49,17 @@ void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, co
               1.0F, a, a_stride, b, b_stride, 0.0F, c, c_stride);
 }
 
+void sgemv(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, const float* x, float* y) {
+  make_single_threaded();
+  const int rows = narrowed(m);
+  const int depth = narrowed(k);
+  const int stride = narrowed(lda);
+  // BLAS leaves y alone where k is 0; and a NaN in it may outlive a beta of 0 in some.
+  std::fill_n(y, m, 0.0F);
+  if (rows == 0 || depth == 0) return;
+  cblas_sgemv(CblasRowMajor, CblasNoTrans, rows, depth, 1.0F, a, stride, x, 1, 0.0F, y, 1);
+}
+
 std::string blas_description() {
 #ifdef MEMWALL_HAS_OPENBLAS
   return openblas_get_config();

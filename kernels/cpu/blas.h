@@ -1,4 +1,4 @@
-// The one door to the BLAS: row-major f32 matrix products, single-threaded, because the project's own
+// The one door to the BLAS: row-major f32 products, single-threaded, because the project's own
 // thread pool splits the work.
 #pragma once
 
@@ -12,6 +12,9 @@ namespace memwall::cpu {
 // is negative or passes 2^31 - 1.
 void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
            std::int64_t lda, const float* b, std::int64_t ldb, float* c, std::int64_t ldc);
+
+// y[m] = a[m, k] x[k]; the same of y, threads and sizes.
+void sgemv(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, const float* x, float* y);
 
 // The library and its version where it tells them, e.g. "OpenBLAS 0.3.21 ... SkylakeX".
 std::string blas_description();

@@ -55,10 +55,7 @@ void widen_f8(const std::uint8_t* weights, std::size_t count, const float* scale
   const F32 d;
   const hn::Rebind<std::int16_t, F32> d16;
   for (std::size_t i = 0; i < count * kPanel; i += kLanes) {
-    const auto bits = f8_as_f16(d16, weights + i);
-    const auto magnitude = hn::And(bits, hn::Set(d16, 0x3F80));
-    const auto nan = hn::Eq(magnitude, hn::Set(d16, 0x3F80));
-    const VF value = widen_f16(hn::BitCast(U16Half(), hn::IfThenElse(nan, hn::Set(d16, 0x7E00), bits)));
+    const VF value = widen_f16(hn::BitCast(U16Half(), f8_as_f16_exactly(d16, weights + i)));
     hn::StoreU(hn::Mul(value, hn::LoadU(d, scales + i % kPanel)), d, values + i);
   }
 }

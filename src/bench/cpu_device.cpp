@@ -1,3 +1,5 @@
+#include "bench/cpu_device.h"
+
 #include <atomic>
 #include <chrono>
 
@@ -65,6 +67,7 @@ class CpuDevice final : public Device {
   }
 
   double huge_page_share() const override { return context_.huge_share; }
+  CpuContext& context() { return context_; }
 
  private:
   // A page follows the policy of the thread that touches it first, so every worker takes it on; then it holds
@@ -86,6 +89,8 @@ class CpuDevice final : public Device {
 };
 
 }  // namespace
+
+CpuContext& cpu_context(Device& device) { return dynamic_cast<CpuDevice&>(device).context(); }
 
 std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu) {
   if (word == "auto" || word == "cpu") return make_cpu_device(cpu);

@@ -38,7 +38,7 @@ Format format(const char* name) { return *find_format(name); }
 
 TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
   for (const char* name : {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0",
-                           "int4-g32", "int4-g128", "int4-g64-zp", "int4-g128-zp16", "int4-c"}) {
+                           "int4-g32", "int4-g64", "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c"}) {
     for (const auto& [out, in] : {std::pair{1, 1}, {3, 5}, {4097, 129}, {33, 100}}) {
       for (const std::int64_t rows : {1, 2, 7, 16, 70}) {
         SCOPED_TRACE(testing::Message() << name << " " << out << "x" << in << " rows " << rows);
@@ -54,7 +54,7 @@ TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
 }
 
 TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
-  for (const char* name : {"mxfp4", "nvfp4", "q4_k"}) {
+  for (const char* name : {"int4-g16", "int8-g128", "nf4", "mxfp4", "q4_k"}) {
     EXPECT_TRUE(
         device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
   }

@@ -52,11 +52,39 @@ TEST(Blas, SgemmIsRowMajor) {
   }
 }
 
+TEST(Blas, SgemvIsRowMajor) {
+  for (const std::int64_t m : {1, 3, 17, 65}) {
+    for (const std::int64_t k : {1, 7, 128}) {
+      const std::int64_t lda = k + 3;
+      const std::vector<float> a = random_floats(m * lda, 1);
+      const std::vector<float> x = random_floats(k, 2);
+      std::vector<float> y(static_cast<std::size_t>(m), std::nanf(""));  // must not be read
+      sgemv(m, k, a.data(), lda, x.data(), y.data());
+      for (std::int64_t i = 0; i < m; ++i) {
+        double sum = 0.0;
+        double magnitude = 0.0;
+        for (std::int64_t l = 0; l < k; ++l) {
+          const double product = element(a, i * lda + l) * element(x, l);
+          sum += product;
+          magnitude += std::fabs(product);
+        }
+        const double tolerance = 4.0 * std::sqrt(static_cast<double>(k)) * std::ldexp(magnitude, -24);
+        ASSERT_NEAR(element(y, i), sum, tolerance) << m << " " << k;
+      }
+    }
+  }
+}
+
 TEST(Blas, EmptyProducts) {
   float c[2] = {5.0F, 5.0F};
   sgemm(true, 1, 2, 0, nullptr, 1, nullptr, 1, c, 2);
   EXPECT_EQ(c[0], 0.0F);
   EXPECT_EQ(c[1], 0.0F);
+  float y[2] = {5.0F, 5.0F};
+  sgemv(2, 0, nullptr, 1, nullptr, y);
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_EQ(y[1], 0.0F);
+  sgemv(0, 1, nullptr, 1, nullptr, nullptr);
   sgemm(true, 0, 2, 1, nullptr, 1, nullptr, 1, nullptr, 2);
   sgemm(true, 1, 0, 1, nullptr, 1, nullptr, 1, nullptr, 1);
 }
@@ -70,6 +98,9 @@ TEST(Blas, RefusesSizesPast32Bits) {
   EXPECT_THROW(sgemm(true, 1, 1, 1, &v, large, &v, 1, &v, 1), std::length_error);
   EXPECT_THROW(sgemm(true, 1, 1, 1, &v, 1, &v, large, &v, 1), std::length_error);
   EXPECT_THROW(sgemm(true, 1, 1, 1, &v, 1, &v, 1, &v, large), std::length_error);
+  EXPECT_THROW(sgemv(large, 1, &v, 1, &v, &v), std::length_error);
+  EXPECT_THROW(sgemv(1, large, &v, 1, &v, &v), std::length_error);
+  EXPECT_THROW(sgemv(1, 1, &v, large, &v, &v), std::length_error);
   EXPECT_THROW(sgemm(true, -1, 1, 1, &v, 1, &v, 1, &v, 1), std::length_error);
 }
 
