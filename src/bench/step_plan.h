@@ -37,7 +37,8 @@ struct StepHolding {
   bool all_experts = true;           // of each layer held; else as many as one launch may touch
   std::vector<std::int64_t> copies;  // of each part; 0 where the device has no kernel for it
   std::vector<std::int64_t> matrices_a_copy;
-  std::int64_t bytes = 0;       // all that is allocated: copies, activations and workspaces
+  // All that is allocated: copies, activations and workspaces. At most: parts may share their activations.
+  std::int64_t bytes = 0;
   std::int64_t cold_bytes = 0;  // of the layers' weights and caches
 };
 
