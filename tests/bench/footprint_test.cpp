@@ -60,10 +60,8 @@ class FootprintTest : public ::testing::Test {
   }
 };
 
-constexpr std::int64_t kPrompt = 4096;
-
-Task in_prefill(const Work& work) {
-  return OpTask{work, {.phase = Phase::prefill, .batch = 1, .context = kPrompt}};
+Task in_prefill(const Work& work, std::int64_t prompt = 4096) {
+  return OpTask{work, {.phase = Phase::prefill, .batch = 1, .context = prompt}};
 }
 
 TEST_F(FootprintTest, ElementwiseOps) {
@@ -83,18 +81,18 @@ TEST_F(FootprintTest, AnEmbeddingsRowsAndTheTokensDrawn) {
 }
 
 TEST_F(FootprintTest, LinearsInDecodeAndPrefill) {
-  for (const char* name : {"f16", "q8_0", "q4_0", "int4-g64"}) {
+  for (const char* name : {"f16", "q4_0"}) {
     SCOPED_TRACE(name);
-    const LinearWork work{.out = 4096, .in = 4096, .format = *find_format(name)};
-    expect_counted(OpTask{work, {.batch = 2}}, 6);
+    const LinearWork work{.out = 1024, .in = 1024, .format = *find_format(name)};
+    expect_counted(OpTask{work, {.batch = 2}}, 100);
     expect_counted(in_prefill(work), 1);
   }
 }
 
 TEST_F(FootprintTest, Attention) {
-  const AttentionWork work{.heads = 16, .kv_heads = 4, .d_k = 64, .d_v = 64, .kv = KvFormat::f16};
-  expect_counted(OpTask{work, {.batch = 4, .context = 8192}}, 4);
-  expect_counted(in_prefill(work), 1);
+  const AttentionWork work{.heads = 32, .kv_heads = 8, .d_k = 64, .d_v = 64, .kv = KvFormat::f16};
+  expect_counted(OpTask{work, {.batch = 2, .context = 8192}}, 4);
+  expect_counted(in_prefill(work, 2048), 1);
 }
 
 }  // namespace
