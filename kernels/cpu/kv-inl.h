@@ -45,21 +45,13 @@ struct KvInt8 {
   }
 };
 
-// Exponent and mantissa lie in an f16 as they are, 2^-8 off.
 struct KvE4m3 {
   static constexpr std::size_t kBytes = 1;
-  static constexpr float kFactor = 256.0F;
+  static constexpr float kFactor = kF8Factor;
   static constexpr bool kScaled = false;
   static constexpr bool kCold = true;
   static HWY_INLINE VF load(const std::uint8_t* p) {
-    const hn::Rebind<std::int16_t, F32> d16;
-    const auto bytes = hn::LoadU(hn::Rebind<std::int8_t, F32>(), reinterpret_cast<const std::int8_t*>(p));
-    // Widened with its sign, which the shift leaves on top and once more below it.
-    const auto bits =
-        hn::And(hn::ShiftLeft<7>(hn::PromoteTo(d16, bytes)), hn::Set(d16, static_cast<std::int16_t>(0xBFFF)));
-    const auto most = hn::Set(d16, 0x7F << 7);
-    const auto nan = hn::IfThenElseZero(hn::Eq(hn::And(bits, most), most), hn::Set(d16, 0x7E00));
-    return widen_f16(hn::BitCast(U16Half(), hn::Or(bits, nan)));
+    return widen_f16(hn::BitCast(U16Half(), f8_as_f16_exactly(hn::Rebind<std::int16_t, F32>(), p)));
   }
 };
 

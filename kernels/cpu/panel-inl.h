@@ -38,25 +38,6 @@ HWY_INLINE void prefetch_ahead(const std::uint8_t* at, std::size_t bytes) {
 #endif
 }
 
-// E4M3 as f16 a factor of 2^8 too small: the sign moves to the top, exponent and mantissa keep their places
-// below it, and E4M3's bias of 7 is read as f16's 15. Subnormals come out as f16's subnormals, so nothing is
-// lost. Only NaN has no such image: it comes out as 480 / 2^8.
-constexpr float kF8Factor = 256.0F;
-template <class D16>
-HWY_INLINE hn::Vec<D16> f8_as_f16(D16 d16, const std::uint8_t* p) {
-  const hn::Rebind<std::int8_t, D16> d8;
-  const auto wide = hn::PromoteTo(d16, hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(p)));
-  return hn::And(hn::ShiftLeft<7>(wide), hn::Set(d16, static_cast<std::int16_t>(0xBFFF)));
-}
-
-// The same with NaN for NaN.
-template <class D16>
-HWY_INLINE hn::Vec<D16> f8_as_f16_exactly(D16 d16, const std::uint8_t* p) {
-  const auto bits = f8_as_f16(d16, p);
-  const auto largest = hn::Set(d16, 0x3F80);
-  return hn::IfThenElse(hn::Eq(hn::And(bits, largest), largest), hn::Set(d16, 0x7E00), bits);
-}
-
 // The scales of a panel's rows at column k, times the factor that RowsF8 leaves out.
 HWY_INLINE void f8_scales(const Linear& op, const std::uint8_t* trailing, std::int64_t panel, std::int64_t k,
                           float* HWY_RESTRICT scales) {

@@ -27,6 +27,7 @@ class LinearOperands : public Operands {
   }
 
   double cold_bytes(std::int64_t) const override { return weights_.bytes(); }
+  double padding_bytes(std::int64_t) const override { return weights_.padding(); }
   double flops(std::int64_t) const override { return linear_flops(weights_.work(), rows_); }
 
   Check check(std::size_t variant) override {

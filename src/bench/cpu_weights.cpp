@@ -126,6 +126,11 @@ std::int64_t PanelWeights::copy_bytes(const LinearWork& work) {
   return checked_add(bytes, kCopyAlignment - 1) / kCopyAlignment * kCopyAlignment;
 }
 
+double PanelWeights::padding() const {
+  return static_cast<double>(cpu::panel_matrix_bytes(work_.format, work_.out, work_.in) -
+                             storage_bytes(work_.format, work_.out, work_.in));
+}
+
 double PanelWeights::bytes() const {
   return static_cast<double>(storage_bytes(work_.format, work_.out, work_.in)) +
          (work_.bias ? static_cast<double>(storage_bytes(work_.bias_format, 1, work_.out)) : 0);

@@ -52,6 +52,7 @@ class PanelWeights {
   void compare(Comparison& comparison, cpu::LinearKernel kernel, std::int64_t copy, const float* x,
                const float* y, std::int64_t out) const;
 
+  double padding() const;                                  // of a matrix: rows that fill up its last panel
   double bytes() const;                                    // compulsory: the format's, and the bias's
   static std::int64_t copy_bytes(const LinearWork& work);  // with padding
   std::int64_t copies() const { return copies_; }

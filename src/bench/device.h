@@ -88,6 +88,8 @@ class Operands {
   // Compulsory bytes that launch moves to and from memory, and the FLOPs it computes.
   virtual double cold_bytes(std::int64_t turn) const = 0;
   virtual double flops(std::int64_t turn) const = 0;
+  // Bytes that launch reads beside them because a layout is filled up: padding, which no count includes.
+  virtual double padding_bytes(std::int64_t /*turn*/) const { return 0; }
   // Distinct experts that launch runs; 0 where there are none.
   virtual double touched(std::int64_t /*turn*/) const { return 0; }
   // Launches once and compares (sampled) outputs. Outside any timed region.

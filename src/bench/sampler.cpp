@@ -181,6 +181,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   m.seconds = summarize(criterion.samples());
   m.fastest = *std::min_element(criterion.samples().begin(), criterion.samples().end());
   m.bytes = bytes / static_cast<double>(criterion.samples().size());
+  m.padding = operands->padding_bytes(0);
   m.touched = touched / static_cast<double>(criterion.samples().size());
   m.flops = operands->flops(0);
   if (!shares.empty()) m.of_read_bandwidth = summarize(shares);

@@ -54,6 +54,7 @@ struct Measurement {
   double fastest = 0;                   // the fastest sample, seconds a launch
   double bytes = 0;                     // compulsory bytes a launch, the mean over the turns measured
   double flops = 0;
+  double padding = 0;  // bytes a launch reads because a layout is filled up, which `bytes` leaves out
   double touched = 0;  // distinct experts a launch, the mean over the turns measured; 0 where there are none
   std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only
   StopReason stop = StopReason::time_limit;

@@ -165,6 +165,7 @@ Json measured_op_figures(const MeasuredOp& measured) {
   json["of_read_bandwidth"] = m.of_read_bandwidth ? number(m.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       m.of_read_bandwidth ? interval(m.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["padding_bytes"] = number(m.padding * count);
   json["huge_page_share"] = m.huge_page_share ? number(*m.huge_page_share) : Json(nullptr);
   json["checked_outputs"] = m.check.outputs;
   add_sampling(json, m);

@@ -53,6 +53,19 @@ TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
   }
 }
 
+// A router of 8 experts fills half a panel of 16 rows.
+TEST_F(CpuDeviceTest, PaddingIsToldApart) {
+  const auto padding = [&](std::int64_t out) {
+    const Task task = OpTask{LinearWork{.out = out, .in = 100, .format = format("f16")}, {.batch = 1}};
+    const std::unique_ptr<Operands> operands = device_->place(task, 1, 1);
+    EXPECT_EQ(operands->cold_bytes(0), static_cast<double>(out * 200));
+    return operands->padding_bytes(0);
+  };
+  EXPECT_EQ(padding(8), 8 * 200);
+  EXPECT_EQ(padding(32), 0);
+  EXPECT_EQ(padding(33), 15 * 200);
+}
+
 TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
   for (const char* name : {"int4-g16", "int8-g128", "nf4", "mxfp4", "q4_k"}) {
     EXPECT_TRUE(

@@ -121,6 +121,8 @@ TEST(HugePageWarnings, OneLineWhereTheyWereRefused) {
   op.measurement = measurement();
   EXPECT_TRUE(huge_page_warnings(device, {step_of({op})}).empty());
   op.measurement->huge_page_share = 0.25;
+  op.measurement->padding = 100;
+  EXPECT_EQ(measured_op_figures(op)["padding_bytes"], 100.0 * static_cast<double>(op.op.count()));
   const auto of_weights = huge_page_warnings(device, {step_of({op})});
   ASSERT_EQ(of_weights.size(), 1U);
   EXPECT_NE(of_weights[0].find("only 25 % of what proj reads"), std::string::npos) << of_weights[0];
