@@ -34,6 +34,29 @@ using VI = hn::Vec<Words>;
 using Bytes = hn::Repartition<std::int8_t, Words>;
 using VB = hn::Vec<Bytes>;
 
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_AVX3_DL
+using Halves = hn::Repartition<std::int16_t, Words>;
+using VH = hn::Vec<Halves>;
+
+// multiply_pairs: the sums of two neighbouring products, unsigned times signed, in 16 bits; sum_pairs: of two
+// neighbours of those, in 32; with_sign_of: x, negated where the weight is negative.
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE VH multiply_pairs(VB weights, VB x) { return VH{_mm512_maddubs_epi16(weights.raw, x.raw)}; }
+HWY_INLINE VI sum_pairs(VH pairs) { return VI{_mm512_madd_epi16(pairs.raw, _mm512_set1_epi16(1))}; }
+HWY_INLINE VB with_sign_of(VB weights, VB x) {
+  return VB{_mm512_mask_sub_epi8(x.raw, _mm512_movepi8_mask(weights.raw), _mm512_setzero_si512(), x.raw)};
+}
+#elif HWY_TARGET == HWY_AVX2
+HWY_INLINE VH multiply_pairs(VB weights, VB x) { return VH{_mm256_maddubs_epi16(weights.raw, x.raw)}; }
+HWY_INLINE VI sum_pairs(VH pairs) { return VI{_mm256_madd_epi16(pairs.raw, _mm256_set1_epi16(1))}; }
+HWY_INLINE VB with_sign_of(VB weights, VB x) { return VB{_mm256_sign_epi8(x.raw, weights.raw)}; }
+#else
+HWY_INLINE VH multiply_pairs(VB weights, VB x) { return VH{_mm_maddubs_epi16(weights.raw, x.raw)}; }
+HWY_INLINE VI sum_pairs(VH pairs) { return VI{_mm_madd_epi16(pairs.raw, _mm_set1_epi16(1))}; }
+HWY_INLINE VB with_sign_of(VB weights, VB x) { return VB{_mm_sign_epi8(x.raw, weights.raw)}; }
+#endif
+#endif
+
 // Products of one block of 32 weights of a row, four at a time, for weights of 0 to 15 (add) or -128 to 127
 // (add_signed) and activations of -127 to 127; total() is `bias` plus their sum, exact. No target overflows:
 // VNNI sums in 32 bits; pmaddubsw's 16-bit sums of pairs are at most 15 * 127 * 2, and 8 of those fit 16
@@ -56,57 +79,15 @@ class ByteDot {
 #elif HWY_ARCH_X86
   HWY_INLINE explicit ByteDot(VI bias) : sum_(bias), pairs_(hn::Zero(Halves())) {}
   static constexpr std::int32_t kSignedOffset = 0;
-#if HWY_TARGET == HWY_AVX3
-  HWY_INLINE void add(VB weights, VB x) {
-    pairs_.raw = _mm512_add_epi16(pairs_.raw, _mm512_maddubs_epi16(weights.raw, x.raw));
-  }
+  HWY_INLINE void add(VB weights, VB x) { pairs_ = hn::Add(pairs_, multiply_pairs(weights, x)); }
   HWY_INLINE void add_signed(VB weights, VB x) {
-    const __m512i signed_x =
-        _mm512_mask_sub_epi8(x.raw, _mm512_movepi8_mask(weights.raw), _mm512_setzero_si512(), x.raw);
-    widen(_mm512_maddubs_epi16(_mm512_abs_epi8(weights.raw), signed_x));
+    sum_ = hn::Add(sum_, sum_pairs(multiply_pairs(hn::Abs(weights), with_sign_of(weights, x))));
   }
-  HWY_INLINE VI total() const {
-    return VI{_mm512_add_epi32(sum_.raw, _mm512_madd_epi16(pairs_.raw, _mm512_set1_epi16(1)))};
-  }
+  HWY_INLINE VI total() const { return hn::Add(sum_, sum_pairs(pairs_)); }
 
  private:
-  HWY_INLINE void widen(__m512i pairs) {
-    sum_.raw = _mm512_add_epi32(sum_.raw, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-  }
-#elif HWY_TARGET == HWY_AVX2
-  HWY_INLINE void add(VB weights, VB x) {
-    pairs_.raw = _mm256_add_epi16(pairs_.raw, _mm256_maddubs_epi16(weights.raw, x.raw));
-  }
-  HWY_INLINE void add_signed(VB weights, VB x) {
-    widen(_mm256_maddubs_epi16(_mm256_abs_epi8(weights.raw), _mm256_sign_epi8(x.raw, weights.raw)));
-  }
-  HWY_INLINE VI total() const {
-    return VI{_mm256_add_epi32(sum_.raw, _mm256_madd_epi16(pairs_.raw, _mm256_set1_epi16(1)))};
-  }
-
- private:
-  HWY_INLINE void widen(__m256i pairs) {
-    sum_.raw = _mm256_add_epi32(sum_.raw, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-  }
-#else
-  HWY_INLINE void add(VB weights, VB x) {
-    pairs_.raw = _mm_add_epi16(pairs_.raw, _mm_maddubs_epi16(weights.raw, x.raw));
-  }
-  HWY_INLINE void add_signed(VB weights, VB x) {
-    widen(_mm_maddubs_epi16(_mm_abs_epi8(weights.raw), _mm_sign_epi8(x.raw, weights.raw)));
-  }
-  HWY_INLINE VI total() const {
-    return VI{_mm_add_epi32(sum_.raw, _mm_madd_epi16(pairs_.raw, _mm_set1_epi16(1)))};
-  }
-
- private:
-  HWY_INLINE void widen(__m128i pairs) {
-    sum_.raw = _mm_add_epi32(sum_.raw, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
-  }
-#endif
-  using Halves = hn::Repartition<std::int16_t, Words>;
   VI sum_;
-  hn::Vec<Halves> pairs_;
+  VH pairs_;
 #else  // Arm, without its optional dot product
   HWY_INLINE explicit ByteDot(VI bias) : sum_(bias) {}
   static constexpr std::int32_t kSignedOffset = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "format/checked.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/linear_parts.h"
 #include "kernels/cpu/panel_layout.h"
@@ -14,8 +15,6 @@ namespace {
 
 // k's of a unit of pack_columns.
 constexpr std::int64_t kColumnUnit = 256;
-
-std::int64_t units_of(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 bool packs_columns(LinearKernel kernel, Format format, std::int64_t rows) {
   return kernel == LinearKernel::dot && !is_integer(format) && rows > 1;
@@ -72,14 +71,14 @@ std::int64_t prepared_bytes(LinearKernel kernel, Format format, std::int64_t row
   constexpr std::int64_t kFloat = sizeof(float);
   if (quantises(kernel, format)) return Quantised::bytes(rows, panel_layout(format, in).blocks);
   if (packs_columns(kernel, format, rows)) return rows * in * kFloat;
-  if (kernel == LinearKernel::gemm) return units_of(rows, gemm_rows()) * gemm_rows() * in * kFloat;
+  if (kernel == LinearKernel::gemm) return div_up(rows, gemm_rows()) * gemm_rows() * in * kFloat;
   return 0;
 }
 
 std::int64_t prepare_units(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in) {
   if (quantises(kernel, format)) return rows * panel_layout(format, in).blocks;
-  if (packs_columns(kernel, format, rows)) return units_of(in, kColumnUnit);
-  return kernel == LinearKernel::gemm ? units_of(rows, gemm_rows()) : 0;
+  if (packs_columns(kernel, format, rows)) return div_up(in, kColumnUnit);
+  return kernel == LinearKernel::gemm ? div_up(rows, gemm_rows()) : 0;
 }
 
 void prepare(LinearKernel kernel, const Linear& op, std::int64_t first_unit, std::int64_t last_unit) {

@@ -34,19 +34,6 @@ HWY_INLINE Column column_of(const Quantised& x, std::size_t column) {
 
 enum class Zeros { none, four_bits, wide };
 
-// Lanes p * kLanes on of a group's zero points, as f32.
-template <Zeros kZeros>
-HWY_INLINE VF zero_points(const std::uint8_t* group, std::size_t p) {
-  const F32 d;
-  if constexpr (kZeros == Zeros::wide) return widen_f16(load_u16(group + p * kLanes * 2));
-  float values[kLanes];
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    const std::size_t row = p * kLanes + i;
-    values[i] = static_cast<float>(row % 2 == 0 ? group[row / 2] & 15 : group[row / 2] >> 4);
-  }
-  return hn::LoadU(d, values);
-}
-
 #if MEMWALL_HAS_BYTE_DOT
 
 // Columns of x at once: each keeps sums of products and of floats in registers.
@@ -163,7 +150,7 @@ HWY_INLINE void panel_times_columns(const std::uint8_t* panel, const PanelLayout
     for (std::size_t p = 0; p < kParts; ++p) {
       VF zero = hn::Zero(d);
       if constexpr (kZeros != Zeros::none) {
-        zero = zero_points<kZeros>(group + kPanel * 2, p);
+        zero = zero_points(kZeros == Zeros::wide, group + kPanel * 2, p * kLanes);
       }
       for (std::size_t c = 0; c < C; ++c) {
         VF sum = in_group[c][p];
@@ -219,7 +206,8 @@ void panel_times_some(std::size_t, const std::uint8_t* panel, const PanelLayout&
     float zeros[kPanel] = {};
     if constexpr (kZeros != Zeros::none) {
       for (std::size_t p = 0; p < kParts; ++p) {
-        hn::StoreU(zero_points<kZeros>(group + kPanel * 2, p), F32(), zeros + p * kLanes);
+        hn::StoreU(zero_points(kZeros == Zeros::wide, group + kPanel * 2, p * kLanes), F32(),
+                   zeros + p * kLanes);
       }
     }
     for (std::size_t r = 0; r < kPanel; ++r) {

@@ -38,7 +38,7 @@ HWY_INLINE void prefetch_ahead(const std::uint8_t* at, std::size_t bytes) {
 #endif
 }
 
-// The scales of a panel's rows at column k, times the factor that RowsF8 leaves out.
+// The scales of a panel's rows at column k, times the factor that f8_as_f16 leaves out.
 HWY_INLINE void f8_scales(const Linear& op, const std::uint8_t* trailing, std::int64_t panel, std::int64_t k,
                           float* HWY_RESTRICT scales) {
   for (std::int64_t r = 0; r < kPanelRows; ++r) {
@@ -49,21 +49,26 @@ HWY_INLINE void f8_scales(const Linear& op, const std::uint8_t* trailing, std::i
   }
 }
 
+// The zero points, as f32, of rows r to r + kLanes of a group; `zeros` is where the group's begin.
+HWY_INLINE VF zero_points(bool wide, const std::uint8_t* zeros, std::size_t r) {
+  if (wide) return widen_f16(load_u16(zeros + r * 2));
+  float values[kLanes];
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const std::size_t row = r + i;
+    values[i] = static_cast<float>(row % 2 == 0 ? zeros[row / 2] & 15 : zeros[row / 2] >> 4);
+  }
+  return hn::LoadU(F32(), values);
+}
+
 // A group's scales and zero points (8 where the format has none; unused for q8_0), as f32.
 HWY_INLINE void panel_scales(Format format, const std::uint8_t* group, float* HWY_RESTRICT scales,
                              float* HWY_RESTRICT zeros) {
   const F32 d;
-  const std::uint8_t* zero_points = group + kPanel * 2;
   for (std::size_t r = 0; r < kPanel; r += kLanes) {
     hn::StoreU(widen_f16(load_u16(group + r * 2)), d, scales + r);
-    if (format.wide_zero_points) {
-      hn::StoreU(widen_f16(load_u16(zero_points + r * 2)), d, zeros + r);
-      continue;
-    }
-    for (std::size_t i = r; i < r + kLanes; ++i) {
-      const int pair = format.zero_points ? zero_points[i / 2] : 0x88;
-      zeros[i] = static_cast<float>(i % 2 == 0 ? pair & 15 : pair >> 4);
-    }
+    const VF zero =
+        format.zero_points ? zero_points(format.wide_zero_points, group + kPanel * 2, r) : hn::Set(d, 8.0F);
+    hn::StoreU(zero, d, zeros + r);
   }
 }
 

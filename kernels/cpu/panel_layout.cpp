@@ -20,8 +20,6 @@ bool is_f8(Format format) {
          format.kind == FormatKind::f8_e4m3_b128;
 }
 
-std::int64_t round_up_div(std::int64_t size, std::int64_t part) { return (size + part - 1) / part; }
-
 std::int64_t element_bytes(Format format) {
   if (is_f8(format)) return 1;
   return format.kind == FormatKind::f32 ? 4 : 2;
@@ -145,11 +143,11 @@ PanelLayout panel_layout(Format format, std::int64_t in) {
     layout.bytes = checked_mul(in, kPanelRows * element_bytes(format));
     return layout;
   }
-  layout.blocks = round_up_div(in, kBlockWeights);
+  layout.blocks = div_up(in, kBlockWeights);
   layout.groups = layout.blocks;
   if (format.kind == FormatKind::int4_group) {
     layout.blocks_per_group = format.group > 0 ? format.group / kBlockWeights : layout.blocks;
-    layout.groups = round_up_div(layout.blocks, layout.blocks_per_group);
+    layout.groups = div_up(layout.blocks, layout.blocks_per_group);
     layout.blocks = layout.groups * layout.blocks_per_group;
   }
   const std::int64_t zeros = !format.zero_points       ? 0
@@ -175,7 +173,7 @@ std::int64_t trailing_scales(Format format, std::int64_t out, std::int64_t in) {
     case FormatKind::f8_e4m3_channel:
       return out;
     case FormatKind::f8_e4m3_b128:
-      return checked_mul(round_up_div(out, kTile), round_up_div(in, kTile));
+      return checked_mul(div_up(out, kTile), div_up(in, kTile));
     default:
       return 0;
   }
@@ -186,7 +184,7 @@ std::int64_t trailing_scale_of(Format format, std::int64_t in, std::int64_t row,
     case FormatKind::f8_e4m3_channel:
       return row;
     case FormatKind::f8_e4m3_b128:
-      return row / kTile * round_up_div(in, kTile) + k / kTile;
+      return row / kTile * div_up(in, kTile) + k / kTile;
     default:
       return 0;
   }

@@ -6,10 +6,10 @@
 //   f32, f16, bf16, f8_e4m3   [in][16] elements, whatever `in` is;
 //   q8_0                      for each block of 32 along `in`: [16] f16 scales, then [8][16][4] int8, so that
 //                             a 32-bit lane holds 4 neighbours in k, which a byte dot product sums;
-//   q4_0, int4-gN             for each group: [16] f16 scales, [16] zero points where there are any (f16, or
-//   4
-//                             bits in 8 bytes), then for each block of 32 [4][16][4] bytes, the low nibbles
-//                             k = 4 g + j of the block, the high ones 16 further on (ggml's own pairing).
+//   q4_0, int4-gN             for each group: [16] f16 scales, [16] zero points where there are any (f16,
+//                             or 4 bits in 8 bytes), then for each block of 32 [4][16][4] bytes, the low
+//                             nibbles k = 4 g + j of the block, the high ones 16 further on, as ggml pairs
+//                             them.
 //
 // f8_e4m3's f32 scales follow the last panel: one, or one a row, or one a 128x128 block. A last panel of
 // fewer than 16 rows is filled up with zeros: padding, which no byte count includes.

@@ -10,15 +10,12 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
 #include "hwy/highway.h"
+#include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::CappedTag<float, 16>;
-using VF = hn::Vec<F32>;
-constexpr std::size_t kLanes = hn::MaxLanes(F32());
-constexpr std::size_t kVectors = kBlockWeights / kLanes;
+static_assert(kBlock == kBlockWeights);
 
 struct BlockScale {
   float scale;

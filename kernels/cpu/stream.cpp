@@ -12,14 +12,10 @@
 //
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-using F32 = hn::CappedTag<float, 16>;
-using VF = hn::Vec<F32>;
-constexpr std::size_t kLanes = hn::MaxLanes(F32());
 
 // kStreams equal parts of `count` floats, read side by side, and what is left over after them. What was tried
 // on 256 MiB in huge pages with one thread (Zen 4, AVX-512, medians in GB/s of one interleaved run): 4, 8 and

@@ -10,48 +10,23 @@
 namespace memwall {
 namespace {
 
-// Sign, mantissa and the lowest exponent bits stay random; the rest of the exponent is fixed.
-struct BitMask {
-  std::uint64_t keep;
-  std::uint64_t set;
-};
-
 BitMask mask_of(KvFormat format) {
   switch (format) {
     case KvFormat::f32:
-      return {0x81ffffff81ffffffULL, 0x3e0000003e000000ULL};
+      return float_mask(FormatKind::f32);
     case KvFormat::f16:
-      return {0x8fff8fff8fff8fffULL, 0x3000300030003000ULL};
+      return float_mask(FormatKind::f16);
     case KvFormat::bf16:
-      return {0x81ff81ff81ff81ffULL, 0x3e003e003e003e00ULL};
+      return float_mask(FormatKind::bf16);
     case KvFormat::f8_e4m3:
       return {0x9f9f9f9f9f9f9f9fULL, 0x2020202020202020ULL};
     case KvFormat::int8:
       break;
   }
-  return {~std::uint64_t{0}, 0};
+  return {};
 }
 
-void fill_bits(std::byte* data, std::int64_t bytes, KvFormat format, std::uint64_t seed) {
-  constexpr std::int64_t kChunk = 512;
-  std::uint64_t words[kChunk];
-  const BitMask mask = mask_of(format);
-  for (std::int64_t at = 0; at < bytes; at += kChunk * 8) {
-    fill_random_bits(std::span(words), seed, static_cast<std::uint64_t>(at / 8));
-    for (std::uint64_t& word : words) word = (word & mask.keep) | mask.set;
-    std::memcpy(data + at, words, static_cast<std::size_t>(std::min(kChunk * 8, bytes - at)));
-  }
-}
-
-// Positive and between 2^-9 and 2^-7, keeping the random bits of the mantissa.
-void fix_scales(std::byte* scales, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint16_t scale = 0;
-    std::memcpy(&scale, scales + 2 * i, sizeof scale);
-    scale = static_cast<std::uint16_t>((scale & 0x0fff) | 0x1800);
-    std::memcpy(scales + 2 * i, &scale, sizeof scale);
-  }
-}
+constexpr std::int64_t kScaleBytes = 2;
 
 }  // namespace
 
@@ -66,18 +41,19 @@ void fill_random_cache(ThreadPool& pool, const CacheShape& shape, std::int64_t p
       const cpu::TokenRange range = cpu::part_of(0, shape.tokens, parts, task % parts);
       const std::int64_t units = (range.last - range.first + unit - 1) / unit;
       std::byte* start = data + task / parts * shape.head_bytes() + range.first / unit * unit_bytes;
-      fill_bits(start, units * unit_bytes, shape.layout.format,
-                seed + static_cast<std::uint64_t>(task) * 7919);
+      fill_masked_bits(start, units * unit_bytes, seed + static_cast<std::uint64_t>(task) * 7919, 0,
+                       mask_of(shape.layout.format));
       if (shape.layout.format != KvFormat::int8) continue;
-      for (std::int64_t u = 1; u <= units; ++u) fix_scales(start + u * unit_bytes - 2 * unit, unit);
+      for (std::int64_t u = 1; u <= units; ++u)
+        make_scales(start + u * unit_bytes - kScaleBytes * unit, unit, kScaleBytes);
     }
   });
 }
 
 std::vector<std::byte> random_cache_row(KvFormat format, std::int64_t width, std::uint64_t seed) {
   std::vector<std::byte> row(static_cast<std::size_t>(kv_vector_bytes(format, width)));
-  fill_bits(row.data(), static_cast<std::int64_t>(row.size()), format, seed);
-  if (format == KvFormat::int8) fix_scales(row.data() + width, 1);
+  fill_masked_bits(row.data(), static_cast<std::int64_t>(row.size()), seed, 0, mask_of(format));
+  if (format == KvFormat::int8) make_scales(row.data() + width, 1, kScaleBytes);
   return row;
 }
 

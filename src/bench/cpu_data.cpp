@@ -8,16 +8,8 @@
 #include "kernels/cpu/panel_layout.h"
 
 namespace memwall {
-namespace {
 
-// Sign, the two lowest exponent bits and the mantissa stay random; the rest of the exponent is fixed, so
-// that magnitudes lie in [1/8, 2).
-struct FloatMask {
-  std::uint64_t keep;
-  std::uint64_t set;
-};
-
-FloatMask mask_of(FormatKind kind) {
+BitMask float_mask(FormatKind kind) {
   switch (kind) {
     case FormatKind::f32:
       return {0x81ffffff81ffffffULL, 0x3e0000003e000000ULL};
@@ -28,19 +20,17 @@ FloatMask mask_of(FormatKind kind) {
   }
 }
 
-// The f16 scale of every 34- or 18-byte block: positive, the same magnitudes over 64.
-void set_block_scales(std::byte* rows, std::int64_t bytes, std::int64_t block_bytes) {
-  for (std::int64_t at = 0; at + block_bytes <= bytes; at += block_bytes) {
+void make_scales(std::byte* first, std::int64_t count, std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
     std::uint16_t scale = 0;
-    std::memcpy(&scale, rows + at, sizeof scale);
+    std::memcpy(&scale, first + i * stride, sizeof scale);
     scale = static_cast<std::uint16_t>((scale & 0x0fff) | 0x1800);
-    std::memcpy(rows + at, &scale, sizeof scale);
+    std::memcpy(first + i * stride, &scale, sizeof scale);
   }
 }
 
-// Random bits over `bytes` bytes; the tail that fills no word takes a part of one.
-void fill_bytes(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::uint64_t first_word,
-                FloatMask mask) {
+void fill_masked_bits(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::uint64_t first_word,
+                      BitMask mask) {
   constexpr std::int64_t kChunk = 512;
   std::uint64_t words[kChunk];
   for (std::int64_t at = 0; at < bytes; at += kChunk * 8) {
@@ -51,19 +41,18 @@ void fill_bytes(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::ui
   }
 }
 
-}  // namespace
-
 void fill_random_weights(ThreadPool& pool, Format format, std::int64_t rows, std::int64_t in,
                          std::byte* buffer, std::uint64_t seed) {
   const std::int64_t row_bytes = storage_bytes(format, 1, in);
   const bool plain = is_plain_float(format);
-  const FloatMask mask = plain ? mask_of(format.kind) : FloatMask{~std::uint64_t{0}, 0};
+  const BitMask mask = plain ? float_mask(format.kind) : BitMask{};
   pool.split(rows, 1, [&](int, std::int64_t first, std::int64_t last) {
     std::byte* start = buffer + first * row_bytes;
     const std::int64_t bytes = (last - first) * row_bytes;
     // The sequence starts where no other range's can reach, so that no two ranges share words.
-    fill_bytes(start, bytes, seed, static_cast<std::uint64_t>(first) << 24, mask);
-    if (!plain) set_block_scales(start, bytes, storage_bytes(format, 1, 1));
+    fill_masked_bits(start, bytes, seed, static_cast<std::uint64_t>(first) << 24, mask);
+    const std::int64_t block_bytes = storage_bytes(format, 1, 1);
+    if (!plain) make_scales(start, bytes / block_bytes, block_bytes);
   });
 }
 
@@ -72,18 +61,18 @@ void fill_random_panels(ThreadPool& pool, Format format, std::int64_t out, std::
   const cpu::PanelLayout layout = cpu::panel_layout(format, in);
   // Of f8 every code but the largest exponents, so that none is NaN.
   const bool plain = is_plain_float(format);
-  const FloatMask mask = plain                     ? mask_of(format.kind)
-                         : cpu::is_integer(format) ? FloatMask{~std::uint64_t{0}, 0}
-                                                   : FloatMask{0xbfbfbfbfbfbfbfbfULL, 0};
+  const BitMask mask = plain                     ? float_mask(format.kind)
+                       : cpu::is_integer(format) ? BitMask{}
+                                                 : BitMask{0xbfbfbfbfbfbfbfbfULL, 0};
   const std::int64_t panels = cpu::panels_of(out);
   pool.split(panels, 1, [&](int, std::int64_t first, std::int64_t last) {
     std::byte* start = buffer + first * layout.bytes;
     const std::int64_t bytes = (last - first) * layout.bytes;
-    fill_bytes(start, bytes, seed, static_cast<std::uint64_t>(first) << 28, mask);
+    fill_masked_bits(start, bytes, seed, static_cast<std::uint64_t>(first) << 28, mask);
     if (!cpu::is_integer(format)) return;
     constexpr std::int64_t kScales = cpu::kPanelRows * 2;
     for (std::int64_t group = 0; group < bytes; group += layout.group_bytes) {
-      set_block_scales(start + group, kScales, 2);
+      make_scales(start + group, cpu::kPanelRows, 2);
       // Zero points of 16 bits must be numbers, of magnitudes as weights have.
       for (std::int64_t at = kScales; format.wide_zero_points && at < layout.quants_at; at += 2) {
         std::uint16_t zero = 0;

@@ -11,6 +11,24 @@
 
 namespace memwall {
 
+// Which bits of random words stay and which are set.
+struct BitMask {
+  std::uint64_t keep = ~std::uint64_t{0};
+  std::uint64_t set = 0;
+};
+
+// Of f32, bf16 or f16: sign, the two lowest exponent bits and the mantissa stay random, the rest of the
+// exponent is fixed, so that magnitudes lie in [1/8, 2).
+BitMask float_mask(FormatKind kind);
+
+// Random bits under the mask, from word `first_word` of the sequence on; the tail that fills no word takes a
+// part of one.
+void fill_masked_bits(std::byte* data, std::int64_t bytes, std::uint64_t seed, std::uint64_t first_word,
+                      BitMask mask);
+
+// Makes `count` f16 scales out of random bits, `stride` bytes apart: positive, from 2^-9 to 2^-7.
+void make_scales(std::byte* first, std::int64_t count, std::int64_t stride);
+
 // Fills `rows` packed rows of `in` weights from `buffer` on with random values of magnitude 1/8 to 2
 // (quantised formats: random codes under such scales). Never zeros, never NaN or infinite. Each worker
 // fills the rows it will read.

@@ -51,7 +51,7 @@ std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, st
 std::unique_ptr<Operands> place_matmul(const MatmulTask& task, CpuContext& context, std::int64_t copies,
                                        std::uint64_t seed);
 
-// A linear's variants at that many rows: our dot kernel ("dot"), the BLAS ("blas").
+// A linear's variants at that many rows, named as its kernels (kernels/cpu/linear.h): dot, gemm, blas.
 std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows);
 
 // Variants and footprints of attention, beside its placers.
