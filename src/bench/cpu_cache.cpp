@@ -57,6 +57,27 @@ std::vector<std::byte> random_cache_row(KvFormat format, std::int64_t width, std
   return row;
 }
 
+CacheCopies::CacheCopies(CpuContext& context, const CacheShape& shape, std::int64_t copies,
+                         std::int64_t parts, std::uint64_t seed)
+    : shape_(shape),
+      copies_(copies),
+      buffer_(static_cast<std::size_t>(copies * shape.bytes())),
+      row_(random_cache_row(shape.layout.format, shape.layout.width, seed + 11)) {
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    fill_random_cache(context.pool, shape, parts, head(copy, 0),
+                      seed + static_cast<std::uint64_t>(copy) * 1000003);
+  }
+  context.huge_share = buffer_.huge_share();
+}
+
+void CacheCopies::write(std::int64_t turn, std::int64_t head, std::int64_t token) const {
+  cpu::write_kv(shape_.layout, this->head(turn, head), token, row_.data());
+}
+
+void CacheCopies::append(std::int64_t turn) const {
+  for (std::int64_t head = 0; head < shape_.heads; ++head) write(turn, head, shape_.tokens - 1);
+}
+
 // Selection sampling: Knuth, The Art of Computer Programming, volume 2, 3.4.2, algorithm S.
 std::vector<std::int32_t> draw_tokens(std::int64_t seqs, std::int64_t first, std::int64_t count,
                                       std::int64_t k, std::uint64_t seed) {

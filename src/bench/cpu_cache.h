@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/cpu_data.h"
+#include "bench/cpu_operands.h"
 #include "kernels/cpu/kv_cache.h"
 
 namespace memwall {
@@ -28,6 +29,29 @@ void fill_random_cache(ThreadPool& pool, const CacheShape& shape, std::int64_t p
 
 // One token's row of such values, to be written by a step.
 std::vector<std::byte> random_cache_row(KvFormat format, std::int64_t width, std::uint64_t seed);
+
+// Cold copies of a cache, one after the other, and the row that a step writes into them.
+class CacheCopies {
+ public:
+  CacheCopies(CpuContext& context, const CacheShape& shape, std::int64_t copies, std::int64_t parts,
+              std::uint64_t seed);
+
+  std::int64_t count() const { return copies_; }
+  const CacheShape& shape() const { return shape_; }
+  std::byte* head(std::int64_t turn, std::int64_t head) const {
+    return buffer_.data() + turn % copies_ * shape_.bytes() + head * shape_.head_bytes();
+  }
+  // Writes the row as that token of a head.
+  void write(std::int64_t turn, std::int64_t head, std::int64_t token) const;
+  // As the newest token of every head.
+  void append(std::int64_t turn) const;
+
+ private:
+  CacheShape shape_;
+  std::int64_t copies_;
+  HugeBuffer buffer_;
+  std::vector<std::byte> row_;
+};
 
 // For each of `seqs` sequences min(k, count) different numbers from [first, first + count), ascending.
 std::vector<std::int32_t> draw_tokens(std::int64_t seqs, std::int64_t first, std::int64_t count,

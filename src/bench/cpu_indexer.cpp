@@ -49,32 +49,25 @@ class IndexerOperands final : public Operands {
       : shape_(work, workload, context.pool.size()),
         cost_(cost_of(work, workload)),
         context_(context),
-        copies_(copies),
-        buffer_(static_cast<std::size_t>(copies * shape_.keys.bytes())),
+        cache_(context, shape_.keys, copies, shape_.splits, seed),
         q_(random_floats(static_cast<std::size_t>(shape_.seqs * shape_.state.heads * shape_.state.width),
                          seed + 2)),
         weights_(random_floats(static_cast<std::size_t>(shape_.seqs * shape_.state.heads), seed + 3)),
         scores_(static_cast<std::size_t>(shape_.seqs * shape_.held)),
         order_(scores_.size() * 2),
-        chosen_(static_cast<std::size_t>(shape_.seqs * shape_.chosen)),
-        new_key_(random_cache_row(work.kv, shape_.state.width, seed + 11)) {
-    for (std::int64_t copy = 0; copy < copies; ++copy) {
-      fill_random_cache(context.pool, shape_.keys, shape_.splits, cache_of(copy),
-                        seed + static_cast<std::uint64_t>(copy) * 1000003);
-    }
-    context.huge_share = buffer_.huge_share();
+        chosen_(static_cast<std::size_t>(shape_.seqs * shape_.chosen)) {
     scratch_.assign(static_cast<std::size_t>(context.pool.size()),
                     std::vector<float>(static_cast<std::size_t>(cpu::indexer_scratch_floats(shape_.op()))));
   }
 
   void launch(std::size_t, std::int64_t turn) override {
     cpu::Indexer op = shape_.op();
-    op.cache = cache_of(turn);
+    op.cache = cache_.head(turn, 0);
     op.q = q_.data();
     op.weights = weights_.data();
     op.scores = scores_.data();
     // Where a key stands for several tokens, one step in so many completes it.
-    if (turn % shape_.state.every == 0) append(turn);
+    if (turn % shape_.state.every == 0) cache_.append(turn);
     context_.pool.split(op.seqs * shape_.splits, 1, [&](int worker, std::int64_t first, std::int64_t last) {
       cpu::indexer_scores(op, shape_.splits, first, last, scratch_[static_cast<std::size_t>(worker)].data());
     });
@@ -90,7 +83,7 @@ class IndexerOperands final : public Operands {
   double flops(std::int64_t) const override { return cost_.flops; }
 
   Check check(std::size_t variant) override {
-    const std::int64_t turn = copies_ - 1;
+    const std::int64_t turn = cache_.count() - 1;
     std::fill(scores_.begin(), scores_.end(), std::nanf(""));
     std::fill(chosen_.begin(), chosen_.end(), -1);
     launch(variant, turn);
@@ -103,21 +96,10 @@ class IndexerOperands final : public Operands {
   }
 
  private:
-  std::byte* cache_of(std::int64_t turn) const {
-    return buffer_.data() + (turn % copies_) * shape_.keys.bytes();
-  }
-
-  void append(std::int64_t turn) {
-    for (std::int64_t seq = 0; seq < shape_.seqs; ++seq) {
-      cpu::write_kv(shape_.keys.layout, cache_of(turn) + seq * shape_.keys.head_bytes(), shape_.held - 1,
-                    new_key_.data());
-    }
-  }
-
   void compare(Comparison& comparison, std::int64_t turn, std::int64_t seq, std::int64_t key) const {
     const std::int64_t width = shape_.state.width;
     std::vector<float> values(static_cast<std::size_t>(width));
-    cpu::read_kv(shape_.keys.layout, cache_of(turn) + seq * shape_.keys.head_bytes(), key, values.data());
+    cpu::read_kv(shape_.keys.layout, cache_.head(turn, seq), key, values.data());
     double sum = 0;
     double magnitudes = 0;
     for (std::int64_t head = seq * shape_.state.heads; head < (seq + 1) * shape_.state.heads; ++head) {
@@ -152,14 +134,12 @@ class IndexerOperands final : public Operands {
   IndexerShape shape_;
   Cost cost_;
   CpuContext& context_;
-  std::int64_t copies_;
-  HugeBuffer buffer_;
+  CacheCopies cache_;
   std::vector<float> q_;
   std::vector<float> weights_;
   std::vector<float> scores_;
   std::vector<std::uint32_t> order_;
   std::vector<std::int32_t> chosen_;
-  std::vector<std::byte> new_key_;
   std::vector<std::vector<float>> scratch_;
 };
 

@@ -58,30 +58,23 @@ class LatentOperands final : public Operands {
       : shape_(work, workload, context.pool.size()),
         cost_(cost_of(work, workload)),
         context_(context),
-        copies_(copies),
-        buffer_(static_cast<std::size_t>(copies * shape_.latents.bytes())),
+        cache_(context, shape_.latents, copies, shape_.splits, seed),
         activations_(
             context.activations.with_room(rows() * shape_.latents.layout.width, rows() * shape_.state.rank)),
-        new_latent_(random_cache_row(work.kv, shape_.latents.layout.width, seed + 11)),
         partials_(static_cast<std::size_t>(cpu::latent_partial_floats(shape_.op(), shape_.splits))) {
-    for (std::int64_t copy = 0; copy < copies; ++copy) {
-      fill_random_cache(context.pool, shape_.latents, shape_.splits, cache_of(copy),
-                        seed + static_cast<std::uint64_t>(copy) * 1000003);
-    }
     if (shape_.sparse()) chosen_ = draw_tokens(shape_.seqs, 0, shape_.held, shape_.read, seed + 13);
-    context.huge_share = buffer_.huge_share();
     scratch_.assign(static_cast<std::size_t>(context.pool.size()),
                     std::vector<float>(static_cast<std::size_t>(cpu::latent_scratch_floats(shape_.op()))));
   }
 
   void launch(std::size_t, std::int64_t turn) override {
     cpu::LatentAttention op = shape_.op();
-    op.cache = cache_of(turn);
+    op.cache = cache_.head(turn, 0);
     op.q = activations_->inputs();
     op.y = activations_->outputs();
     if (shape_.sparse()) op.chosen = chosen_.data();
     // Where an entry stands for several tokens, one step in so many completes it.
-    if (turn % shape_.state.every == 0) append(turn);
+    if (turn % shape_.state.every == 0) cache_.append(turn);
     context_.pool.split(op.seqs * shape_.splits, 1, [&](int worker, std::int64_t first, std::int64_t last) {
       cpu::latent_decode(op, shape_.splits, first, last, scratch_[static_cast<std::size_t>(worker)].data(),
                          partials_.data());
@@ -96,14 +89,14 @@ class LatentOperands final : public Operands {
   double flops(std::int64_t) const override { return cost_.flops; }
 
   Check check(std::size_t variant) override {
-    const std::int64_t turn = copies_ - 1;
+    const std::int64_t turn = cache_.count() - 1;
     std::fill_n(activations_->outputs(), rows() * shape_.state.rank, std::nanf(""));
     launch(variant, turn);
     Comparison comparison;
     const cpu::KvLayout& layout = shape_.latents.layout;
     for (const std::int64_t row : sample_indices(rows(), 5)) {
       const std::int64_t seq = row / shape_.state.heads;
-      const std::byte* latents = cache_of(turn) + seq * shape_.latents.head_bytes();
+      const std::byte* latents = cache_.head(turn, seq);
       const ReferenceAttention reference{.keys = layout,
                                          .k = latents,
                                          .values = layout,
@@ -122,24 +115,12 @@ class LatentOperands final : public Operands {
 
  private:
   std::int64_t rows() const { return shape_.seqs * shape_.state.heads; }
-  std::byte* cache_of(std::int64_t turn) const {
-    return buffer_.data() + (turn % copies_) * shape_.latents.bytes();
-  }
-
-  void append(std::int64_t turn) {
-    for (std::int64_t seq = 0; seq < shape_.seqs; ++seq) {
-      cpu::write_kv(shape_.latents.layout, cache_of(turn) + seq * shape_.latents.head_bytes(),
-                    shape_.held - 1, new_latent_.data());
-    }
-  }
 
   LatentShape shape_;
   Cost cost_;
   CpuContext& context_;
-  std::int64_t copies_;
-  HugeBuffer buffer_;
+  CacheCopies cache_;
   std::shared_ptr<Activations> activations_;
-  std::vector<std::byte> new_latent_;
   std::vector<float> partials_;
   std::vector<std::int32_t> chosen_;
   std::vector<std::vector<float>> scratch_;

@@ -36,21 +36,13 @@ class LatentPrefillOperands final : public Operands {
   LatentPrefillOperands(const LatentWork& work, const Workload& workload, CpuContext& context,
                         std::int64_t copies, std::uint64_t seed)
       : op_(expanded(work.state, workload)),
-        cache_(written(work, workload)),
         cost_(cost_of(work, workload)),
         context_(context),
-        copies_(copies),
-        buffer_(static_cast<std::size_t>(copies * cache_.bytes())),
-        new_latent_(random_cache_row(work.kv, cache_.layout.width, seed + 11)),
+        cache_(context, written(work, workload), copies, 1, seed),
         q_(random_floats(elements(op_.d_k), seed + 2)),
         k_(random_floats(elements(op_.d_k), seed + 3)),
         v_(random_floats(elements(op_.d_v), seed + 4)),
         y_(elements(op_.d_v)) {
-    for (std::int64_t copy = 0; copy < copies; ++copy) {
-      fill_random_cache(context.pool, cache_, 1, cache_of(copy),
-                        seed + static_cast<std::uint64_t>(copy) * 1000003);
-    }
-    context.huge_share = buffer_.huge_share();
     op_.q = q_.data();
     op_.k = k_.data();
     op_.v = v_.data();
@@ -61,10 +53,9 @@ class LatentPrefillOperands final : public Operands {
 
   void launch(std::size_t, std::int64_t turn) override {
     // Rows of all sequences lie one after the other.
-    context_.pool.split(cache_.heads * cache_.tokens, 1, [&](int, std::int64_t first, std::int64_t last) {
-      for (std::int64_t t = first; t < last; ++t) {
-        cpu::write_kv(cache_.layout, cache_of(turn), t, new_latent_.data());
-      }
+    const std::int64_t rows = cache_.shape().heads * cache_.shape().tokens;
+    context_.pool.split(rows, 1, [&](int, std::int64_t first, std::int64_t last) {
+      for (std::int64_t t = first; t < last; ++t) cache_.write(turn, 0, t);
     });
     context_.pool.split(op_.seqs * op_.heads, 1, [&](int worker, std::int64_t first, std::int64_t last) {
       for (std::int64_t head = first; head < last && !interrupted(); ++head)
@@ -77,7 +68,7 @@ class LatentPrefillOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     std::fill(y_.begin(), y_.end(), std::nanf(""));
-    launch(variant, copies_ - 1);
+    launch(variant, cache_.count() - 1);
     Comparison comparison;
     for (const std::int64_t row : sample_indices(op_.seqs * op_.context, 3)) {
       for (const std::int64_t head : sample_indices(op_.heads, 3)) {
@@ -103,15 +94,11 @@ class LatentPrefillOperands final : public Operands {
   std::size_t elements(std::int64_t width) const {
     return static_cast<std::size_t>(op_.seqs * op_.context * op_.heads * width);
   }
-  std::byte* cache_of(std::int64_t turn) const { return buffer_.data() + (turn % copies_) * cache_.bytes(); }
 
   cpu::Attention op_;
-  CacheShape cache_;
   Cost cost_;
   CpuContext& context_;
-  std::int64_t copies_;
-  HugeBuffer buffer_;
-  std::vector<std::byte> new_latent_;
+  CacheCopies cache_;
   std::vector<float> q_;
   std::vector<float> k_;
   std::vector<float> v_;
