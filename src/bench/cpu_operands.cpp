@@ -118,6 +118,7 @@ struct TaskVariants {
     if (!is_supported(t.format)) return none();
     return {{"blas", 0}};
   }
+  std::vector<Variant> operator()(const FusedTask&) const { return none(); }
 
  private:
   static bool is_supported(Format f) { return f.kind == FormatKind::f32 || f.kind == FormatKind::f16; }
@@ -140,6 +141,7 @@ struct TaskFootprint {
     const std::int64_t widened = t.format.kind == FormatKind::f32 ? 0 : 3 * t.n * t.n * kFloat;
     return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n), .fixed_bytes = widened};
   }
+  Footprint operator()(const FusedTask&) const { return {}; }
 };
 
 struct PlaceWork {
@@ -192,6 +194,9 @@ struct PlaceTask {
   std::unique_ptr<Operands> operator()(const AddTask& t) const { return place_add(t, context, copies, seed); }
   std::unique_ptr<Operands> operator()(const MatmulTask& t) const {
     return place_matmul(t, context, copies, seed);
+  }
+  std::unique_ptr<Operands> operator()(const FusedTask&) const {
+    throw std::logic_error("the CPU fuses nothing");
   }
 };
 

@@ -53,7 +53,14 @@ struct MatmulTask {
   Format format;
 };
 
-using Task = std::variant<OpTask, StreamTask, AddTask, MatmulTask>;
+// Ops that follow one another in a layer, as one launch: a norm before linears over the same input, an
+// activation or a residual behind them, rotary before attention. Only where the device has a kernel for the
+// very combination.
+struct FusedTask {
+  std::vector<OpTask> ops;
+};
+
+using Task = std::variant<OpTask, StreamTask, AddTask, MatmulTask, FusedTask>;
 
 // One way to run a task: a kernel of ours or a library's.
 struct Variant {

@@ -1,0 +1,12 @@
+#include "cuda/operands.h"
+
+namespace memwall::cuda {
+
+std::vector<Variant> variants_of(const ElementwiseWork&, const OpTask&, Context&) { return {}; }
+Footprint footprint_of(const ElementwiseWork&, const OpTask&, Context&) { return {}; }
+std::unique_ptr<Operands> place(const ElementwiseWork&, const OpTask&, Context&, std::int64_t,
+                                std::uint64_t) {
+  return nullptr;
+}
+
+}  // namespace memwall::cuda

@@ -1,0 +1,9 @@
+#include "cuda/operands.h"
+
+namespace memwall::cuda {
+
+std::vector<Variant> variants_of(const FusedTask&, Context&) { return {}; }
+Footprint footprint_of(const FusedTask&, Context&) { return {}; }
+std::unique_ptr<Operands> place(const FusedTask&, Context&, std::int64_t, std::uint64_t) { return nullptr; }
+
+}  // namespace memwall::cuda

@@ -1,0 +1,11 @@
+#include "cuda/operands.h"
+
+namespace memwall::cuda {
+
+std::vector<Variant> variants_of(const IndexerWork&, const OpTask&, Context&) { return {}; }
+Footprint footprint_of(const IndexerWork&, const OpTask&, Context&) { return {}; }
+std::unique_ptr<Operands> place(const IndexerWork&, const OpTask&, Context&, std::int64_t, std::uint64_t) {
+  return nullptr;
+}
+
+}  // namespace memwall::cuda

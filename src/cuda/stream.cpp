@@ -1,0 +1,9 @@
+#include "cuda/operands.h"
+
+namespace memwall::cuda {
+
+std::vector<Variant> variants_of(const StreamTask&, Context&) { return {}; }
+Footprint footprint_of(const StreamTask&, Context&) { return {}; }
+std::unique_ptr<Operands> place(const StreamTask&, Context&, std::int64_t, std::uint64_t) { return nullptr; }
+
+}  // namespace memwall::cuda

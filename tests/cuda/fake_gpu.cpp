@@ -1,0 +1,125 @@
+#include "tests/cuda/fake_gpu.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "input/error.h"
+#include "kernels/cpu/pack.h"
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/fill.cuh"
+#include "kernels/cuda/gather.cuh"
+#include "kernels/cuda/indexer.cuh"
+#include "kernels/cuda/latent.cuh"
+#include "kernels/cuda/linear.cuh"
+#include "kernels/cuda/recurrent.cuh"
+#include "kernels/cuda/router.cuh"
+#include "kernels/cuda/stream.cuh"
+
+namespace memwall::cuda {
+
+GpuProperties fake_properties(int major, int minor) {
+  GpuProperties properties;
+  properties.name = "Fake GPU";
+  properties.pci_id = "0000:00:00.0";
+  properties.arch.major = major;
+  properties.arch.minor = minor;
+  properties.multiprocessors = 4;
+  properties.l2_bytes = std::int64_t{1} << 20;
+  properties.total_bytes = std::int64_t{1} << 30;
+  properties.sm_clock_kHz = 1'000'000;
+  properties.memory_clock_kHz = 1'000'000;
+  properties.memory_bus_bits = 512;
+  return properties;
+}
+
+FakeGpu::FakeGpu(GpuProperties properties)
+    : properties_(std::move(properties)), executor_({.arch = properties_.arch}) {}
+
+FakeGpu::~FakeGpu() {
+  for (const auto& [memory, bytes] : blocks_) std::free(memory);
+}
+
+void* FakeGpu::allocate(std::int64_t bytes) {
+  if (bytes > free_bytes()) throw RunError("fake.cpp:1: allocate: out of memory");
+  // To the byte, so that the address sanitizer sees an access beyond it; aligned as on a GPU.
+  void* memory = std::aligned_alloc(256, static_cast<std::size_t>((bytes + 255) / 256 * 256));
+  std::memset(memory, 0xFF, static_cast<std::size_t>((bytes + 255) / 256 * 256));
+  blocks_[memory] = bytes;
+  allocated_ += bytes;
+  most_allocated_ = std::max(most_allocated_, allocated_);
+  return memory;
+}
+
+void FakeGpu::release(void* memory) noexcept {
+  allocated_ -= blocks_[memory];
+  blocks_.erase(memory);
+  std::free(memory);
+}
+
+void FakeGpu::upload(void* to, const void* from, std::int64_t bytes) {
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+void FakeGpu::download(void* to, const void* from, std::int64_t bytes) {
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+void FakeGpu::zero(void* memory, std::int64_t bytes) {
+  std::memset(memory, 0, static_cast<std::size_t>(bytes));
+}
+
+void FakeGpu::launch(const Launch& launch) {
+  ++launches_;
+  std::visit(
+      [&](const auto& l) {
+        dispatch(l, [&]<class Kernel>(const Geometry& geometry, const typename Kernel::Params& params) {
+          executor_.run<Kernel>(geometry, params);
+        });
+      },
+      launch);
+}
+
+std::vector<GemmArm> FakeGpu::gemm_arms(const GemmProblem& problem) {
+  const bool known =
+      problem.type == ScalarType::f32 || problem.type == ScalarType::f16 || problem.type == ScalarType::bf16;
+  if (!library || !known) return {};
+  return {{"fake library", 0, 0}};
+}
+
+void FakeGpu::gemm(const GemmProblem& problem, int, const GemmOperands& operands) {
+  ++launches_;
+  const auto get = [&](const void* from, std::int64_t i) -> double {
+    if (problem.type == ScalarType::f32) return static_cast<double>(static_cast<const float*>(from)[i]);
+    const std::uint16_t bits = static_cast<const std::uint16_t*>(from)[i];
+    return static_cast<double>(problem.type == ScalarType::f16 ? cpu::f16_to_f32(bits)
+                                                               : cpu::bf16_to_f32(bits));
+  };
+  for (std::int64_t m = 0; m < problem.m; ++m) {
+    for (std::int64_t n = 0; n < problem.n; ++n) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < problem.k; ++k)
+        sum += get(operands.x, m * problem.k + k) * get(operands.w, n * problem.w_pitch + k);
+      const std::int64_t at = m * problem.n + n;
+      const auto value = static_cast<float>(sum);
+      if (problem.type == ScalarType::f32) static_cast<float*>(operands.y)[at] = value;
+      if (problem.type == ScalarType::f16)
+        static_cast<std::uint16_t*>(operands.y)[at] = cpu::f32_to_f16(value);
+      if (problem.type == ScalarType::bf16)
+        static_cast<std::uint16_t*>(operands.y)[at] = cpu::f32_to_bf16(value);
+    }
+  }
+}
+
+double FakeGpu::time(const std::function<void()>& launches, Timing) {
+  const std::int64_t before = launches_;
+  const Traffic start = executor_.traffic();
+  launches();
+  const Traffic& end = executor_.traffic();
+  const auto bytes =
+      static_cast<double>(end.bytes_read - start.bytes_read + end.bytes_written - start.bytes_written);
+  return 2e-6 * static_cast<double>(launches_ - before) + bytes / 1e12;
+}
+
+}  // namespace memwall::cuda

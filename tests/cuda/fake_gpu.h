@@ -1,0 +1,55 @@
+// A GPU that is the host executor: what the program does with a GPU runs whole on the host, and is timed by a
+// model instead of a clock.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cuda/runtime.h"
+#include "tests/cuda/executor.h"
+
+namespace memwall::cuda {
+
+// A small one of that architecture: 4 multiprocessors, 1 MiB of L2, 1 GiB of memory.
+GpuProperties fake_properties(int major = 9, int minor = 0);
+
+class FakeGpu final : public Gpu {
+ public:
+  explicit FakeGpu(GpuProperties properties = fake_properties());
+  ~FakeGpu() override;
+
+  const GpuProperties& properties() const override { return properties_; }
+  std::int64_t free_bytes() override { return properties_.total_bytes - allocated_; }
+  void* allocate(std::int64_t bytes) override;
+  void release(void* memory) noexcept override;
+  void upload(void* to, const void* from, std::int64_t bytes) override;
+  void download(void* to, const void* from, std::int64_t bytes) override;
+  void zero(void* memory, std::int64_t bytes) override;
+  void launch(const Launch& launch) override;
+  // One arm for f32, f16 and bf16 where `library` is set: plain loops, summed in double.
+  std::vector<GemmArm> gemm_arms(const GemmProblem& problem) override;
+  void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override;
+  void synchronize() override {}
+  // Two microseconds a launch and a terabyte a second of what kernels read and write.
+  double time(const std::function<void()>& launches, Timing timing) override;
+  Clocks clocks() override { return clocks_; }
+
+  Executor& executor() { return executor_; }
+  std::int64_t allocated() const { return allocated_; }
+  std::int64_t most_allocated() const { return most_allocated_; }
+  std::int64_t launches() const { return launches_; }
+  bool library = false;
+  Clocks clocks_;
+
+ private:
+  GpuProperties properties_;
+  Executor executor_;
+  std::map<void*, std::int64_t> blocks_;
+  std::int64_t allocated_ = 0;
+  std::int64_t most_allocated_ = 0;
+  std::int64_t launches_ = 0;
+};
+
+}  // namespace memwall::cuda
