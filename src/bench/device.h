@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "cost/cost.h"
 
 namespace memwall {
+
+struct DeviceInfo;
 
 // One op of a step, one layer's copy.
 struct OpTask {
@@ -36,11 +39,9 @@ struct StreamTask {
     if (pattern == StreamPattern::read) return 1;
     return pattern == StreamPattern::copy || pattern == StreamPattern::scale ? 2 : 3;
   }
-  // Bytes that move for each one counted: an ordinary store reads its line first (write-allocate).
-  double traffic() const {
-    const bool allocates = pattern != StreamPattern::read && !nontemporal;
-    return allocates ? static_cast<double>(arrays() + 1) / static_cast<double>(arrays()) : 1;
-  }
+  // Bytes that move for each one counted: a CPU's ordinary store reads its line first (write-allocate); a GPU
+  // writes whole sectors without.
+  double traffic(const DeviceInfo& info) const;
 };
 
 // The baselines on n x n tensors stored as f32 or f16: c = a + b, and c = a b.
@@ -103,6 +104,20 @@ class Operands {
   virtual Check check(std::size_t variant) = 0;
 };
 
+// What a GPU is, beside its memory: for reports.
+struct GpuFacts {
+  int multiprocessors = 0;
+  std::string pci_id;
+  std::string driver;  // "580.159.03"; empty: nobody tells
+  std::string cuda;    // the runtime's version
+  std::string cublas;
+  bool ecc = false;
+  std::string card;  // title of the card file that it matches, or of the one made from its attributes
+  bool card_is_datasheet = false;
+  double datasheet_GBps = 0;   // of that card
+  std::string clocks_unknown;  // why clocks and throttle reasons are not told; empty: they are
+};
+
 struct DeviceInfo {
   std::string name;  // "AMD EPYC 9354"
   std::string kind;  // "cpu" or "cuda"
@@ -118,7 +133,30 @@ struct DeviceInfo {
   std::int64_t l2_bytes = 0;
   std::int64_t last_level_bytes = 0;
   std::int64_t available_bytes = 0;  // at the start
+
+  // Cold copies together exceed the last-level cache this many times.
+  int cold_caches = 4;
+  // What one sample of the read probe reads, and the least that its buffer holds, in whole slices.
+  std::int64_t read_slice_bytes = std::int64_t{64} << 20;
+  std::int64_t read_buffer_bytes = std::int64_t{256} << 20;
+  // A launch costs microseconds beside what it moves, and the clock tells half a microsecond at best, as on a
+  // GPU. Then small ops are also held against a read of their own size, launches are timed alone as well as
+  // in a row, and the cost of a launch is fitted.
+  bool costly_launches = false;
+  std::int64_t matmul_n = 2048;  // of the GEMMs that find the arithmetic peaks
+  std::optional<GpuFacts> gpu;
 };
+
+// What the device runs under at the moment.
+struct Conditions {
+  std::optional<double> clock_MHz;     // of its arithmetic; nothing where nobody tells
+  std::vector<std::string> slowed_by;  // "power cap", "thermal": why it runs slower than it could
+};
+
+inline double StreamTask::traffic(const DeviceInfo& info) const {
+  const bool allocates = pattern != StreamPattern::read && !nontemporal && !info.gpu;
+  return allocates ? static_cast<double>(arrays() + 1) / static_cast<double>(arrays()) : 1;
+}
 
 class Device {
  public:
@@ -132,6 +170,9 @@ class Device {
   virtual std::unique_ptr<Operands> place(const Task& task, std::int64_t copies, std::uint64_t seed) = 0;
   // Seconds from the start of the first launch to the end of the last one, on the device's clock.
   virtual double time(const std::function<void()>& launches) = 0;
+  // The same where the host starts each launch by itself, if time() has a way that does without (a graph).
+  virtual double time_alone(const std::function<void()>& launches) { return time(launches); }
+  virtual Conditions conditions() { return {}; }
   // Seconds that a launch with nothing to do takes: what each launch on all threads pays for its barrier.
   virtual double barrier_seconds() { return 0; }
   // The share of the memory last placed that lies on huge pages; 0 where the notion is foreign.

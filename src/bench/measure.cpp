@@ -23,13 +23,39 @@ StoppingRule elementwise_rule() { return {.min_samples = 10, .min_time_s = 0.05,
 StoppingRule probe_rule() { return {.min_samples = 10, .min_time_s = 0.3, .max_time_s = 1.0}; }
 StoppingRule stream_rule() { return {.min_samples = 7, .min_time_s = 0.1, .max_time_s = 0.25}; }
 
-constexpr std::int64_t kProbeArrayBytes = std::int64_t{64} << 20;
-constexpr std::int64_t kPeakSize = 2048;  // of the GEMM that finds peak_GFLOPs
-constexpr Format kF32{FormatKind::f32, 0, false};
+StreamTask stream_probe(const DeviceInfo& info, StreamPattern pattern, bool nontemporal = false) {
+  return {.pattern = pattern, .nontemporal = nontemporal, .bytes = info.read_slice_bytes};
+}
 
-const StreamTask kCopy{.pattern = StreamPattern::copy, .bytes = kProbeArrayBytes};
-const StreamTask kTriad{.pattern = StreamPattern::triad, .bytes = kProbeArrayBytes};
-const MatmulTask kPeak{.n = kPeakSize, .format = kF32};
+// GEMMs whose rates are the arithmetic peaks. The CPU computes in f32 whatever the storage.
+std::vector<MatmulTask> peak_tasks(const Device& device) {
+  std::vector<MatmulTask> tasks;
+  const bool cpu = !device.info().gpu;
+  for (const FormatKind kind : {FormatKind::f32, FormatKind::f16, FormatKind::bf16, FormatKind::f8_e4m3}) {
+    if (cpu && kind != FormatKind::f32) break;
+    const MatmulTask task{.n = device.info().matmul_n, .format = {kind, 0, false}};
+    if (!device.variants(task).empty()) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+ComputeType compute_type(const MatmulTask& task, bool cpu) {
+  if (cpu) return ComputeType::f32;
+  switch (task.format.kind) {
+    case FormatKind::f16:
+      return ComputeType::f16;
+    case FormatKind::bf16:
+      return ComputeType::bf16;
+    case FormatKind::f8_e4m3:
+      return ComputeType::f8;
+    default:
+      return ComputeType::f32;
+  }
+}
+
+// Sizes whose reads tell a launch's cost from its bytes: from far below it to far above.
+constexpr std::int64_t kLeastFitBytes = std::int64_t{1} << 14;
+constexpr std::int64_t kFitStep = 8;
 
 }  // namespace
 
@@ -69,9 +95,15 @@ Card card_of(const DeviceFigures& figures) {
   card.bandwidth_GBps = figures.read_GBps;
   card.capacity_GiB = static_cast<double>(figures.info.available_bytes) / kGiB;
   card.l2_MiB = static_cast<double>(figures.info.last_level_bytes) / kMiB;
-  // The CPU computes in f32 whatever the storage.
-  for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16}) {
-    card.peaks[type] = {.tflops = figures.peak_GFLOPs / 1e3, .accumulate = "f32", .source = "measured"};
+  const auto peak = [&](ComputeType type, double gflops) {
+    card.peaks[type] = {.tflops = gflops / 1e3, .accumulate = "f32", .source = "measured"};
+  };
+  if (figures.!info.gpu) {
+    // It computes in f32 whatever the storage, and any kernel of the run may have been the fastest.
+    for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16})
+      peak(type, figures.peak_GFLOPs);
+  } else {
+    for (const auto& [type, gflops] : figures.peaks_GFLOPs) peak(type, gflops);
   }
   card.achievable.class_name = "measured";
   return card;
@@ -91,17 +123,23 @@ Session::Session(Device& device, std::int64_t memory_bytes, ProgressCallback pro
 // A task runs beside the read probe's buffer.
 void Session::note_need(Need& largest, const Task& task, const std::string& name) const {
   const Footprint footprint = device_.footprint(task);
-  const std::int64_t needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)),
-                                          ReadCeiling::bytes(figures_.info));
+  std::int64_t needed = checked_add(placed_bytes(footprint, cold_copies(footprint, figures_.info)),
+                                    ReadCeiling::bytes(figures_.info));
+  const double launch_bytes =
+      static_cast<double>(footprint.copy_bytes) * static_cast<double>(footprint.least_copies);
+  if (const auto read = same_size_read(figures_.info, launch_bytes); read && footprint.cold) {
+    const Footprint beside = device_.footprint(*read);
+    needed = checked_add(needed, placed_bytes(beside, cold_copies(beside, figures_.info)));
+  }
   if (needed > largest.bytes) largest = {needed, name};
 }
 
 void Session::require(const std::function<void(Need&)>& note_tasks) const {
   Need largest;
   try {
-    note_need(largest, kCopy, "the copy probe");
-    note_need(largest, kTriad, "the triad probe");
-    note_need(largest, kPeak, "the GEMM peak");
+    note_need(largest, stream_probe(figures_.info, StreamPattern::copy), "the copy probe");
+    note_need(largest, stream_probe(figures_.info, StreamPattern::triad), "the triad probe");
+    for (const MatmulTask& task : peak_tasks(device_)) note_need(largest, task, "the GEMM peak");
     note_tasks(largest);
   } catch (const std::overflow_error&) {
     throw InputError(
@@ -166,11 +204,13 @@ void Session::probe() {
   for (const StreamPattern pattern :
        {StreamPattern::copy, StreamPattern::scale, StreamPattern::add, StreamPattern::triad}) {
     for (const bool nontemporal : {false, true}) {
-      const StreamTask task{pattern, nontemporal, kProbeArrayBytes};
+      const StreamTask task = stream_probe(figures_.info, pattern, nontemporal);
       announce(fmt::format("{} bandwidth{}", stream_name(pattern), nontemporal ? ", non-temporal" : ""));
       if (const auto m = run(task, true, {.rule = stream_rule()})) {
-        const double share = m->of_read_bandwidth ? m->of_read_bandwidth->median * task.traffic() : 0;
-        figures_.streams.push_back({task, m->bytes / m->seconds.median / 1e9, share});
+        const double share =
+            m->of_read_bandwidth ? m->of_read_bandwidth->median * task.traffic(figures_.info) : 0;
+        const double rate = m->bytes / m->seconds.median / 1e9;
+        figures_.streams.push_back({task, rate, rate * task.traffic(figures_.info), share});
       }
     }
   }
@@ -179,8 +219,24 @@ void Session::probe() {
     if (stream.task.pattern == StreamPattern::copy) figures_.copy_GBps = stream.GBps;
     if (stream.task.pattern == StreamPattern::triad) figures_.triad_GBps = stream.GBps;
   }
-  announce("GEMM peak");
-  run(kPeak, false, {.rule = probe_rule()});
+  for (const MatmulTask& task : peak_tasks(device_)) {
+    announce(fmt::format("GEMM peak, {}", format_name(task.format)));
+    const auto m = run(task, false, {.rule = probe_rule()});
+    if (!m) continue;
+    const bool cpu = figures_.!info.gpu;
+    figures_.peaks_GFLOPs[compute_type(task, cpu)] = m->flops / m->fastest / 1e9;
+  }
+  if (figures_.info.costly_launches) fit_launches();
+}
+
+void Session::fit_launches() {
+  announce("the cost of a launch");
+  std::vector<LaunchSample> samples;
+  for (std::int64_t bytes = kLeastFitBytes; bytes <= figures_.info.read_slice_bytes; bytes *= kFitStep) {
+    const auto m = run(StreamTask{.bytes = bytes}, false, {.rule = stream_rule()});
+    if (m) samples.push_back({m->bytes, m->seconds.median});
+  }
+  figures_.launch_fit = fit_launch(samples);
 }
 
 DeviceFigures Session::figures() const {
@@ -188,9 +244,8 @@ DeviceFigures Session::figures() const {
   if (ceiling_) {
     figures.read_GBps = ceiling_->median() / 1e9;
     figures.peak_GBps = std::max(figures.peak_GBps, ceiling_->fastest() / 1e9);
-    figures.streams.insert(
-        figures.streams.begin(),
-        {.task = {.bytes = kProbeArrayBytes}, .GBps = figures.read_GBps, .traffic_of_read = 1});
+    figures.streams.insert(figures.streams.begin(),
+                           {{.bytes = ceiling_->slice_bytes()}, figures.read_GBps, figures.read_GBps, 1});
   }
   return figures;
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/launch_fit.h"
 #include "bench/sampler.h"
 #include "bench/step.h"
 #include "card/card.h"
@@ -26,7 +28,7 @@ struct StreamFigure {
   double GBps = 0;  // bytes read plus bytes written, as STREAM counts
   // The traffic's share of the read bandwidth, the median of paired samples; 0 where it was not paired.
   double traffic_of_read = 0;
-  double traffic_GBps() const { return GBps * task.traffic(); }
+  double traffic_GBps = 0;  // what that moved
 };
 
 // What the device's memory and arithmetic reach here.
@@ -40,7 +42,9 @@ struct DeviceFigures {
   // lies above it.
   double peak_GBps = 0;
   double peak_GFLOPs = 0;
+  std::map<ComputeType, double> peaks_GFLOPs;  // by what is multiplied; on the CPU f32 alone
   std::string read_variant;
+  std::optional<LaunchFit> launch_fit;  // where launches are costly
   double huge_page_share = 0;
 
   double ridge() const { return peak_GFLOPs / read_GBps; }
@@ -141,6 +145,7 @@ class Session {
   // Throws InputError where the largest of the probes and the tasks noted passes the memory bound.
   void require(const std::function<void(Need&)>& note_tasks) const;
   void announce(const std::string& what);
+  void fit_launches();
   // measure_task, and what it says of the device's peaks.
   std::optional<Measurement> run(const Task& task, bool paired, SamplerSettings settings);
 

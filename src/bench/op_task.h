@@ -10,5 +10,7 @@ namespace memwall {
 OpTask essential_task(const Work& work, Workload workload);
 
 bool same_task(const OpTask& a, const OpTask& b);
+// False for tasks that are no ops.
+bool same_task(const Task& a, const Task& b);
 
 }  // namespace memwall

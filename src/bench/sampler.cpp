@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "bench/interrupt.h"
 #include "format/checked.h"
@@ -12,7 +13,6 @@
 namespace memwall {
 namespace {
 
-constexpr std::int64_t kLeastProbeBytes = std::int64_t{256} << 20;
 double time_launches(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn,
                      std::int64_t launches) {
   const double seconds = device.time([&] {
@@ -52,7 +52,71 @@ std::vector<VariantFigure> time_variants(Device& device, Operands& operands,
   return figures;
 }
 
+// A read of a task's size, cold, launched as often as the task.
+class SameSizeRead {
+ public:
+  SameSizeRead(Device& device, const StreamTask& task)
+      : device_(device),
+        operands_(device.place(task, cold_copies(device.footprint(task), device.info()), 7)),
+        variant_(0) {
+    const std::vector<VariantFigure> figures =
+        time_variants(device, *operands_, device.variants(task), turn_);
+    for (std::size_t v = 1; v < figures.size(); ++v) {
+      if (figures[v].seconds < figures[variant_].seconds) variant_ = v;
+    }
+  }
+
+  // Bytes/s.
+  double rate(std::int64_t launches) {
+    return operands_->cold_bytes(0) / time_launches(device_, *operands_, variant_, turn_, launches);
+  }
+
+ private:
+  Device& device_;
+  std::unique_ptr<Operands> operands_;
+  std::int64_t turn_ = 0;
+  std::size_t variant_;
+};
+
+// What the device told of itself beside the samples.
+class Observed {
+ public:
+  void look(Device& device) {
+    const Conditions now = device.conditions();
+    if (now.clock_MHz) clocks_.push_back(*now.clock_MHz);
+    if (!now.slowed_by.empty()) ++slowed_samples_;
+    slowed_by_.insert(now.slowed_by.begin(), now.slowed_by.end());
+  }
+  void tell(Measurement& m) const {
+    if (!clocks_.empty()) m.clock_MHz = median_of(clocks_);
+    m.slowed_samples = slowed_samples_;
+    m.slowed_by.assign(slowed_by_.begin(), slowed_by_.end());
+  }
+
+ private:
+  std::vector<double> clocks_;
+  std::int64_t slowed_samples_ = 0;
+  std::set<std::string> slowed_by_;
+};
+
+Summary time_alone(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn) {
+  constexpr int kLaunches = 15;
+  std::vector<double> seconds;
+  for (int i = 0; i < kLaunches; ++i) {
+    seconds.push_back(device.time_alone([&] { operands.launch(variant, turn); }));
+    ++turn;
+  }
+  return summarize(seconds);
+}
+
 }  // namespace
+
+std::optional<StreamTask> same_size_read(const DeviceInfo& info, double bytes) {
+  constexpr std::int64_t kGrain = 4096;
+  if (!info.costly_launches || bytes <= 0 || bytes >= static_cast<double>(kLargeBytes)) return std::nullopt;
+  const auto whole = static_cast<std::int64_t>(std::llround(bytes));
+  return StreamTask{.pattern = StreamPattern::read, .bytes = div_up(whole, kGrain) * kGrain};
+}
 
 std::int64_t launches_a_sample(double seconds_a_launch) {
   constexpr double kLeastSampleSeconds = 2e-3;
@@ -61,13 +125,14 @@ std::int64_t launches_a_sample(double seconds_a_launch) {
 }
 
 std::int64_t ReadCeiling::bytes(const DeviceInfo& info) {
-  const std::int64_t wanted = std::max(kLeastProbeBytes, checked_mul(4, info.last_level_bytes));
-  return checked_mul(div_up(wanted, kSliceBytes), kSliceBytes);
+  const std::int64_t wanted =
+      std::max(info.read_buffer_bytes, checked_mul(info.cold_caches, info.last_level_bytes));
+  return checked_mul(div_up(wanted, info.read_slice_bytes), info.read_slice_bytes);
 }
 
 ReadCeiling::ReadCeiling(Device& device) : device_(device) {
-  const StreamTask task{.pattern = StreamPattern::read, .bytes = kSliceBytes};
-  operands_ = device.place(task, bytes(device.info()) / kSliceBytes, 7);
+  const StreamTask task{.pattern = StreamPattern::read, .bytes = slice_bytes()};
+  operands_ = device.place(task, bytes(device.info()) / slice_bytes(), 7);
   huge_share_ = device.huge_page_share();
   const std::vector<Variant> variants = device.variants(task);
   constexpr int kTries = 8;
@@ -96,7 +161,7 @@ double ReadCeiling::sample() {
 }
 
 void ReadCeiling::write_back() {
-  const std::int64_t slices = div_up(device_.info().last_level_bytes, kSliceBytes);
+  const std::int64_t slices = div_up(device_.info().last_level_bytes, slice_bytes());
   time_launches(device_, *operands_, variant_, turn_, std::max<std::int64_t>(1, slices));
 }
 
@@ -105,7 +170,9 @@ double ReadCeiling::median() const { return summarize(samples_).median; }
 double ReadCeiling::fastest() const { return *std::max_element(samples_.begin(), samples_.end()); }
 
 std::int64_t least_cold_bytes(const DeviceInfo& info) {
-  return std::max(checked_mul(4, info.last_level_bytes), std::int64_t{64} << 20);
+  constexpr std::int64_t kLeast = std::int64_t{64} << 20;
+  return std::max(checked_mul(info.cold_caches, info.last_level_bytes),
+                  std::min(kLeast, info.read_slice_bytes));
 }
 
 std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info) {
@@ -147,10 +214,17 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   m.launches_per_sample = launches_a_sample(best->seconds);
   const bool paired = ceiling != nullptr && settings.pair_with_ceiling && footprint.cold && !settings.hot;
   const std::int64_t unsettled = settings.hot ? 0 : launches_to_dirty(footprint, device.info());
+  std::optional<SameSizeRead> same_size;
+  if (paired) {
+    if (const auto task_read = same_size_read(device.info(), operands->cold_bytes(turn)))
+      same_size.emplace(device, *task_read);
+  }
   StoppingCriterion criterion(settings.rule, settings.floor_samples);
   std::vector<double> shares;
+  std::vector<double> same_size_shares;
   double bytes = 0;
   double touched = 0;
+  Observed observed;
   while (!criterion.finished() && !interrupted()) {
     double settling = 0;
     if (unsettled > 0) {
@@ -166,13 +240,19 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
     sample_bytes /= static_cast<double>(m.launches_per_sample);
     const double seconds = time_launches(device, *operands, variant, turn, m.launches_per_sample);
     if (interrupted()) break;  // it may have been cut short
+    observed.look(device);
     double cost = settling + seconds * static_cast<double>(m.launches_per_sample);
     bytes += sample_bytes;
     if (paired) {
       if (unsettled > 0) ceiling->write_back();
       const double ceiling_rate = ceiling->sample();
       shares.push_back(sample_bytes / seconds / ceiling_rate);
-      cost += static_cast<double>(ReadCeiling::kSliceBytes) / ceiling_rate;
+      cost += static_cast<double>(ceiling->slice_bytes()) / ceiling_rate;
+    }
+    if (same_size) {
+      const double rate = same_size->rate(m.launches_per_sample);
+      same_size_shares.push_back(sample_bytes / seconds / rate);
+      cost += sample_bytes / rate * static_cast<double>(m.launches_per_sample);
     }
     criterion.add(seconds, cost);
   }
@@ -185,6 +265,10 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   m.touched = touched / static_cast<double>(criterion.samples().size());
   m.flops = operands->flops(0);
   if (!shares.empty()) m.of_read_bandwidth = summarize(shares);
+  if (!same_size_shares.empty()) m.of_same_size_read = summarize(same_size_shares);
+  if (device.info().costly_launches && !settings.hot)
+    m.alone_seconds = time_alone(device, *operands, variant, turn);
+  observed.tell(m);
   return m;
 }
 

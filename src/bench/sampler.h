@@ -17,8 +17,7 @@ namespace memwall {
 // cent, so a figure means something only as a share of its neighbour in time.
 class ReadCeiling {
  public:
-  // Places the probe's buffer: four times the last-level cache, 256 MiB at least, read in 64 MiB slices.
-  // Picks the best of the device's stream counts.
+  // Places the probe's buffer, as large as keeps it cold, and picks the best of the device's variants.
   explicit ReadCeiling(Device& device);
 
   double sample();                                   // bytes/s of one slice, and remembered
@@ -28,7 +27,7 @@ class ReadCeiling {
   double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages
   const std::string& variant() const { return variant_name_; }
 
-  static constexpr std::int64_t kSliceBytes = std::int64_t{64} << 20;  // what sample() reads
+  std::int64_t slice_bytes() const { return device_.info().read_slice_bytes; }  // what sample() reads
   // What the buffer takes on that device.
   static std::int64_t bytes(const DeviceInfo& info);
 
@@ -57,6 +56,12 @@ struct Measurement {
   double padding = 0;  // bytes a launch reads because a layout is filled up, which `bytes` leaves out
   double touched = 0;  // distinct experts a launch, the mean over the turns measured; 0 where there are none
   std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only
+  // Shares of a read of as many bytes, for ops too small to reach the read bandwidth beside a costly launch.
+  std::optional<Summary> of_same_size_read;
+  std::optional<Summary> alone_seconds;  // a launch that the host starts by itself, where that differs
+  std::optional<double> clock_MHz;       // the median over the samples
+  std::int64_t slowed_samples = 0;       // taken while something slowed the device
+  std::vector<std::string> slowed_by;    // what
   StopReason stop = StopReason::time_limit;
   std::int64_t copies = 0;
   std::optional<double> huge_page_share;  // of what must be cold; nothing for ops on activations
@@ -75,11 +80,20 @@ struct SamplerSettings {
 // Launches that make up one sample, from one launch's time: below 2 ms a sample is mostly clock.
 std::int64_t launches_a_sample(double seconds_a_launch);
 
-// Bytes that no cache keeps until they come round again: four times the last-level cache, 64 MiB at least.
+// Bytes that no cache keeps until they come round again: info.cold_caches times the last-level cache, and 64
+// MiB at least (a read slice, where that is less).
 std::int64_t least_cold_bytes(const DeviceInfo& info);
 
 // How many copies keep the task cold: at least least_cold_bytes in all.
 std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info);
+
+// Below this, a task's launch cost shows beside its bytes: it is also held against a read of its own size
+// where launches are costly.
+inline constexpr std::int64_t kLargeBytes = std::int64_t{256} << 20;
+
+// The read that a cold task of `bytes` a launch is held against; nothing where it is large, or launches cost
+// nothing.
+std::optional<StreamTask> same_size_read(const DeviceInfo& info, double bytes);
 
 // Bytes the task takes when placed so.
 std::int64_t placed_bytes(const Footprint& footprint, std::int64_t copies);

@@ -21,6 +21,9 @@ constexpr std::uint64_t kSeed = 1;  // one for all, so that a layer's expert lin
 // limit decides, and three steps are the least.
 StoppingRule step_rule() { return {.min_samples = 10, .min_time_s = 0.5, .max_time_s = 8.0}; }
 
+// To tell which of two ways is the faster; a few samples do.
+StoppingRule fusion_rule() { return {.min_samples = 5, .min_time_s = 0.02, .max_time_s = 0.2}; }
+
 std::size_t index_of(OpKind kind) { return static_cast<std::size_t>(kind); }
 
 // The read bandwidth around a step: the mean time of slices, an eighth of the step's on either side, since a
@@ -31,8 +34,8 @@ double read_rate(ReadCeiling& ceiling, std::int64_t slices) {
   return static_cast<double>(slices) / seconds_a_byte;
 }
 
-std::int64_t slices_beside(double step_seconds, double rate) {
-  const double slice = static_cast<double>(ReadCeiling::kSliceBytes) / rate;
+std::int64_t slices_beside(double step_seconds, const ReadCeiling& ceiling) {
+  const double slice = static_cast<double>(ceiling.slice_bytes()) / ceiling.median();
   return std::clamp<std::int64_t>(std::llround(step_seconds / 8 / slice), 1, 8);
 }
 
@@ -71,12 +74,47 @@ WholeStep::Difference WholeStep::difference() const {
 }
 
 StepRunner::StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes)
-    : device_(device), plan_(plan_step(ops)), memory_bytes_(memory_bytes), placed_(plan_.parts.size()) {}
+    : device_(device),
+      unfused_(plan_step(ops)),
+      plan_(unfused_),
+      memory_bytes_(memory_bytes),
+      placed_(plan_.parts.size()) {}
+
+// Fuses what the device can fuse and what then takes less time than its ops one by one. The candidates are
+// timed cold, as ops are; nothing else is placed meanwhile, since a model may fill the memory.
+void StepRunner::fuse(const Workload& workload, const std::vector<const Measurement*>& alone) {
+  std::vector<StepFusion> found;
+  const auto fuses = [&](const std::vector<std::size_t>& members) {
+    StepPart part;
+    double parts_seconds = 0;
+    for (const std::size_t member : members) {
+      if (alone[member] == nullptr) return false;
+      parts_seconds += alone[member]->seconds.median;
+      part.ops.push_back(unfused_.parts[member].ops.front());
+    }
+    const Task task = part.task(workload);
+    if (device_.variants(task).empty() || interrupted()) return false;
+    placed_.clear();
+    const auto m = measure_task(device_, task, nullptr, {.rule = fusion_rule(), .pair_with_ceiling = false});
+    if (!m || m->seconds.median >= parts_seconds) return false;
+    found.push_back({part.name(), 0, m->seconds.median, parts_seconds});
+    return true;
+  };
+  StepPlan plan = fuse_plan(unfused_, fuses);
+  for (StepFusion& fusion : found) {
+    for (const StepPart& part : plan.parts) {
+      if (part.name() == fusion.ops) fusion.launches += part.count;
+    }
+  }
+  plan_ = std::move(plan);
+  fusions_ = std::move(found);
+  placed_.resize(plan_.parts.size());
+}
 
 StepFootprints StepRunner::footprints(const Workload& workload) const {
   StepFootprints footprints;
-  for (const Op& part : plan_.parts) {
-    const Task task = essential_task(part.work, workload);
+  for (const StepPart& part : plan_.parts) {
+    const Task task = part.task(workload);
     const bool runs = !device_.variants(task).empty();
     footprints.push_back(runs ? std::optional(device_.footprint(task)) : std::nullopt);
   }
@@ -104,9 +142,9 @@ StepHolding StepRunner::holding(const Workload& workload) const try {
 void StepRunner::place(const Workload& workload, const StepHolding& holding) {
   std::vector<Placed> wanted(plan_.parts.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const Work& work = plan_.parts[i].work;
-    wanted[i].task = essential_task(work, workload);
-    wanted[i].task.whole_layers = holding.all_experts && std::holds_alternative<ExpertWork>(work);
+    const StepPart& part = plan_.parts[i];
+    const bool experts = std::holds_alternative<ExpertWork>(part.main().work);
+    wanted[i].task = part.task(workload, holding.all_experts && experts);
     wanted[i].matrices = holding.copies[i] * holding.matrices_a_copy[i];
     if (placed_[i].operands && placed_[i].matrices == wanted[i].matrices &&
         same_task(placed_[i].task, wanted[i].task)) {
@@ -134,9 +172,11 @@ std::vector<StepRunner::Ready> StepRunner::ready(const StepHolding& holding, std
 
 // Experts as they were drawn, all else as the cost counts it.
 double StepRunner::bytes(const Ready& launch, const Workload& workload) const {
-  const Work& work = plan_.parts[launch.part].work;
-  if (std::holds_alternative<ExpertWork>(work)) return launch.operands->cold_bytes(launch.turn);
-  return cost_of(work, workload).compulsory_bytes();
+  const StepPart& part = plan_.parts[launch.part];
+  if (std::holds_alternative<ExpertWork>(part.main().work)) return launch.operands->cold_bytes(launch.turn);
+  return std::accumulate(part.ops.begin(), part.ops.end(), 0.0, [&](double total, const Op& op) {
+    return total + cost_of(op.work, workload).compulsory_bytes();
+  });
 }
 
 double StepRunner::step_bytes(const std::vector<Ready>& launches, const Workload& workload) const {
@@ -156,14 +196,16 @@ std::vector<StepKind> StepRunner::kinds_of(const std::vector<Ready>& launches,
   return kinds;
 }
 
-// The variant that was fastest alone, by name: what a task can run depends on its workload.
+// The variant that was fastest alone, by name: what a task can run depends on its workload. What is fused has
+// one.
 void StepRunner::choose_variants(const std::vector<const Measurement*>& alone) {
   variants_.assign(plan_.parts.size(), 0);
   for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
-    if (!placed_[i].operands || alone[i] == nullptr) continue;
+    const Measurement* own = alone[plan_.parts[i].members.front()];
+    if (!placed_[i].operands || own == nullptr || plan_.parts[i].fused()) continue;
     const std::vector<Variant> variants = device_.variants(placed_[i].task);
     const auto chosen = std::find_if(variants.begin(), variants.end(),
-                                     [&](const Variant& v) { return v.name == alone[i]->variant; });
+                                     [&](const Variant& v) { return v.name == own->variant; });
     if (chosen != variants.end()) variants_[i] = static_cast<std::size_t>(chosen - variants.begin());
   }
 }
@@ -175,7 +217,7 @@ void StepRunner::check() const {
     if (check.passed() || interrupted()) continue;  // an interrupt leaves a long launch undone
     throw RunError(fmt::format(
         "{} is wrong in the whole step: an output is {:.3g} times its tolerance away from float64",
-        plan_.parts[i].name, check.worst));
+        plan_.parts[i].name(), check.worst));
   }
 }
 
@@ -192,8 +234,21 @@ double StepRunner::time_steps(const std::vector<Ready>& launches, std::int64_t s
   return seconds / static_cast<double>(steps);
 }
 
+// One by one; where a launch costs about as much as the clock can tell, those of a kind together.
 StepRunner::ByKind StepRunner::time_launches(const std::vector<Ready>& launches) {
   ByKind seconds{};
+  if (device_.info().costly_launches) {
+    for (std::size_t kind = 0; kind < kKinds && !interrupted(); ++kind) {
+      const auto own = [&](const Ready& launch) { return index_of(plan_.parts[launch.part].kind()) == kind; };
+      if (std::none_of(launches.begin(), launches.end(), own)) continue;
+      seconds[kind] = device_.time([&] {
+        for (const Ready& launch : launches) {
+          if (own(launch)) launch.operands->launch(launch.variant, launch.turn);
+        }
+      });
+    }
+    return seconds;
+  }
   for (const Ready& launch : launches) {
     if (interrupted()) break;
     seconds[index_of(plan_.parts[launch.part].kind())] +=
@@ -204,7 +259,7 @@ StepRunner::ByKind StepRunner::time_launches(const std::vector<Ready>& launches)
 
 StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHolding& holding,
                                        std::int64_t steps, ReadCeiling& ceiling, double seconds_a_sample) {
-  const std::int64_t slices = slices_beside(seconds_a_sample, ceiling.median());
+  const std::int64_t slices = slices_beside(seconds_a_sample, ceiling);
   StoppingCriterion criterion(step_rule());
   Samples samples;
   for (std::int64_t step = 0; !criterion.finished();) {
@@ -221,7 +276,7 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
     samples.rates.push_back(2 / (1 / before + 1 / after));
     samples.shares.push_back(bytes / seconds / samples.rates.back());
     for (std::size_t i = 0; i < kKinds; ++i) samples.by_kind[i].push_back(by_kind[i]);
-    const double probed = static_cast<double>(2 * slices * ReadCeiling::kSliceBytes) / samples.rates.back();
+    const double probed = static_cast<double>(2 * slices * ceiling.slice_bytes()) / samples.rates.back();
     criterion.add(seconds, probed + seconds * static_cast<double>(steps) +
                                std::accumulate(by_kind.begin(), by_kind.end(), 0.0));
   }
@@ -233,6 +288,9 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
 std::optional<WholeStep> StepRunner::run(const Workload& workload,
                                          const std::vector<const Measurement*>& alone, ReadCeiling& ceiling) {
   WholeStep whole;
+  fuse(workload, alone);
+  whole.fusions = fusions_;
+  whole.costly_launches = device_.info().costly_launches;
   whole.holding = holding(workload);
   whole.layers = plan_.layers;
   place(workload, whole.holding);
@@ -262,17 +320,18 @@ std::optional<WholeStep> StepRunner::run(const Workload& workload,
   whole.read_rate = summarize(samples.rates).median;
   double paired_bytes = 0;
   double probe_seconds = 0;  // of reading as many bytes by the probes beside the parts
-  for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
+  for (std::size_t i = 0; i < unfused_.parts.size(); ++i) {
     if (alone[i] == nullptr) continue;
     const Measurement& m = *alone[i];
-    const double count = static_cast<double>(plan_.parts[i].count());
-    whole.kinds[index_of(plan_.parts[i].kind())].alone_seconds += count * m.seconds.median;
+    const double count = static_cast<double>(unfused_.parts[i].count);
+    whole.kinds[index_of(unfused_.parts[i].kind())].alone_seconds += count * m.seconds.median;
     if (!m.of_read_bandwidth) continue;
     paired_bytes += count * m.bytes;
     probe_seconds += count * m.seconds.median * m.of_read_bandwidth->median;
   }
   if (probe_seconds > 0) whole.parts_read_rate = paired_bytes / probe_seconds;
-  std::erase_if(whole.kinds, [](const StepKind& kind) { return kind.launches == 0; });
+  std::erase_if(whole.kinds,
+                [](const StepKind& kind) { return kind.launches == 0 && kind.alone_seconds == 0; });
   return whole;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/op_task.h"
@@ -26,6 +27,14 @@ struct StepKind {
   bool reads_memory() const { return kind != OpKind::elementwise && kind != OpKind::embedding; }
 };
 
+// Ops that the step runs as one launch, since that took less time than one by one.
+struct StepFusion {
+  std::string ops;
+  std::int64_t launches = 0;
+  double seconds = 0;        // of one launch, alone
+  double parts_seconds = 0;  // of its ops, each alone
+};
+
 struct WholeStep {
   Summary seconds;     // a step
   double fastest = 0;  // the fastest sample
@@ -43,6 +52,9 @@ struct WholeStep {
       0;  // and beside the parts when they were measured alone; 0 where it was not sampled
   double barrier_seconds = 0;   // of one empty launch on all threads
   std::vector<StepKind> kinds;  // in the order of OpKind, those with launches
+  std::vector<StepFusion> fusions;
+  bool costly_launches =
+      false;  // the device's: every launch costs `barrier_seconds`, not those of all threads
 
   std::int64_t launches() const;
   std::int64_t barriers() const;  // launches on all threads
@@ -67,6 +79,7 @@ class StepRunner {
   // `ops` as lower() makes them. `memory_bytes` bounds what is allocated, the read probe's buffer included.
   StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes);
 
+  // One op a part until a run, then as the last one fused them.
   const StepPlan& plan() const { return plan_; }
 
   // What will be held for the workload. Throws InputError where not even the least fits. Allocates nothing.
@@ -81,7 +94,7 @@ class StepRunner {
 
  private:
   struct Placed {
-    OpTask task;
+    Task task;
     std::int64_t matrices = 0;
     std::unique_ptr<Operands> operands;
   };
@@ -104,6 +117,7 @@ class StepRunner {
     StopReason stop = StopReason::time_limit;
   };
 
+  void fuse(const Workload& workload, const std::vector<const Measurement*>& alone);
   StepFootprints footprints(const Workload& workload) const;
   void place(const Workload& workload, const StepHolding& holding);
   std::vector<Ready> ready(const StepHolding& holding, std::int64_t step) const;
@@ -118,7 +132,9 @@ class StepRunner {
                  ReadCeiling& ceiling, double seconds_a_sample);
 
   Device& device_;
+  StepPlan unfused_;
   StepPlan plan_;
+  std::vector<StepFusion> fusions_;
   std::int64_t memory_bytes_;
   std::vector<Placed> placed_;         // a part; no operands where there is no kernel
   std::vector<std::size_t> variants_;  // a part

@@ -1,9 +1,11 @@
 #include "bench/step_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <variant>
 
+#include "bench/op_task.h"
 #include "format/checked.h"
 
 namespace memwall {
@@ -14,25 +16,51 @@ bool same_op(const Op& a, const Op& b) {
 }
 
 // How many of a part's copies are held beside `layers_held` of `layers` layers.
-std::int64_t copies_held(const Op& part, std::int64_t layers_held, std::int64_t layers) {
-  if (part.layers.empty()) return 1;
-  return std::max<std::int64_t>(1, div_up(checked_mul(part.count(), layers_held), layers));
+std::int64_t copies_held(const StepPart& part, std::int64_t layers_held, std::int64_t layers) {
+  if (!part.in_layers) return 1;
+  return std::max<std::int64_t>(1, div_up(checked_mul(part.count, layers_held), layers));
 }
 
 bool has_experts(const StepPlan& plan) {
-  return std::any_of(plan.parts.begin(), plan.parts.end(),
-                     [](const Op& part) { return std::holds_alternative<ExpertWork>(part.work); });
+  return std::any_of(plan.parts.begin(), plan.parts.end(), [](const StepPart& part) {
+    return std::holds_alternative<ExpertWork>(part.main().work);
+  });
 }
+
+bool reads_memory(const Op& op) { return op.kind() != OpKind::elementwise && op.kind() != OpKind::embedding; }
 
 }  // namespace
 
+const Op& StepPart::main() const {
+  const auto found = std::find_if(ops.begin(), ops.end(), reads_memory);
+  return found != ops.end() ? *found : ops.front();
+}
+
+std::string StepPart::name() const {
+  std::string name;
+  for (const Op& op : ops) name += (name.empty() ? "" : " + ") + op.name;
+  return name;
+}
+
+Task StepPart::task(const Workload& workload, bool whole_layers) const {
+  if (fused()) {
+    FusedTask task;
+    for (const Op& op : ops) task.ops.push_back(essential_task(op.work, workload));
+    return task;
+  }
+  OpTask task = essential_task(ops.front().work, workload);
+  task.whole_layers = whole_layers;
+  return task;
+}
+
 StepPlan plan_step(const std::vector<Op>& ops) {
   StepPlan plan;
-  plan.parts = group_equal(ops);
+  for (const Op& op : group_equal(ops))
+    plan.parts.push_back({{op}, {plan.parts.size()}, op.count(), !op.layers.empty()});
   std::vector<std::int64_t> next_copy(plan.parts.size(), 0);
   const auto launch = [&](const Op& op) {
     const auto part = std::find_if(plan.parts.begin(), plan.parts.end(),
-                                   [&](const Op& candidate) { return same_op(candidate, op); });
+                                   [&](const StepPart& candidate) { return same_op(candidate.main(), op); });
     const auto index = static_cast<std::size_t>(part - plan.parts.begin());
     plan.launches.push_back({index, next_copy[index]++});
   };
@@ -54,18 +82,50 @@ StepPlan plan_step(const std::vector<Op>& ops) {
   return plan;
 }
 
+StepPlan fuse_plan(const StepPlan& plan, const std::function<bool(const std::vector<std::size_t>&)>& fuses) {
+  constexpr std::size_t kMost = 6;  // a norm, four linears and what follows
+  std::map<std::vector<std::size_t>, bool> known;
+  const auto fuse = [&](const std::vector<std::size_t>& members) {
+    const auto [at, fresh] = known.try_emplace(members, false);
+    if (fresh) at->second = fuses(members);
+    return at->second;
+  };
+  StepPlan fused;
+  fused.layers = plan.layers;
+  std::map<std::vector<std::size_t>, std::size_t> part_of;
+  for (std::size_t i = 0; i < plan.launches.size();) {
+    std::vector<std::size_t> members;
+    for (std::size_t j = i; j < plan.launches.size() && members.size() < kMost; ++j) {
+      const StepPart& next = plan.parts[plan.launches[j].part];
+      if (!next.in_layers && !members.empty()) break;
+      members.push_back(next.members.front());
+      if (!next.in_layers) break;
+    }
+    while (members.size() > 1 && !fuse(members)) members.pop_back();
+    const auto [at, fresh] = part_of.try_emplace(members, fused.parts.size());
+    if (fresh) {
+      StepPart part{{}, members, 0, plan.parts[plan.launches[i].part].in_layers};
+      for (const std::size_t member : members) part.ops.push_back(plan.parts[member].ops.front());
+      fused.parts.push_back(std::move(part));
+    }
+    fused.launches.push_back({at->second, fused.parts[at->second].count++});
+    i += members.size();
+  }
+  return fused;
+}
+
 StepHolding holding_of(const StepPlan& plan, const StepFootprints& footprints, std::int64_t layers_held,
                        bool all_experts) {
   StepHolding holding{
       .layers_held = layers_held, .all_experts = all_experts, .copies = {}, .matrices_a_copy = {}};
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
-    const Op& part = plan.parts[i];
+    const StepPart& part = plan.parts[i];
     holding.copies.push_back(0);
     holding.matrices_a_copy.push_back(1);
     if (!footprints[i]) continue;
     const Footprint& footprint = *footprints[i];
     std::int64_t matrices = footprint.least_copies;
-    if (const auto* experts = std::get_if<ExpertWork>(&part.work); experts != nullptr && all_experts)
+    if (const auto* experts = std::get_if<ExpertWork>(&part.main().work); experts != nullptr && all_experts)
       matrices = std::max(matrices, experts->total);
     holding.copies.back() = footprint.cold ? copies_held(part, layers_held, plan.layers) : 1;
     holding.matrices_a_copy.back() = matrices;
@@ -73,7 +133,7 @@ StepHolding holding_of(const StepPlan& plan, const StepFootprints& footprints, s
         footprint.cold ? checked_mul(footprint.copy_bytes, checked_mul(holding.copies.back(), matrices))
                        : footprint.copy_bytes;
     holding.bytes = checked_add(holding.bytes, checked_add(cold, footprint.fixed_bytes));
-    if (footprint.cold && !part.layers.empty()) holding.cold_bytes += cold;
+    if (footprint.cold && part.in_layers) holding.cold_bytes += cold;
   }
   return holding;
 }

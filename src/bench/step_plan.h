@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/device.h"
@@ -19,8 +21,24 @@ struct StepLaunch {
   bool operator==(const StepLaunch&) const = default;
 };
 
+// What one placement serves and one launch runs: an op, or several that follow one another, fused.
+struct StepPart {
+  std::vector<Op> ops;
+  std::vector<std::size_t> members;  // their places in group_equal(ops)
+  std::int64_t count = 1;            // copies: launches a step
+  bool in_layers = true;
+
+  bool fused() const { return ops.size() > 1; }
+  // The op that reads weights or cache, by which the part is told from others; the first where none does.
+  const Op& main() const;
+  OpKind kind() const { return main().kind(); }
+  std::string name() const;  // "attn_norm + q_proj + k_proj + v_proj"
+  // As the device is asked for it. `whole_layers`: of experts.
+  Task task(const Workload& workload, bool whole_layers = false) const;
+};
+
 struct StepPlan {
-  std::vector<Op> parts;             // the ops grouped: one placement serves all layers of equal ops
+  std::vector<StepPart> parts;       // one placement serves all layers of equal ops
   std::vector<StepLaunch> launches;  // every copy of every part once, in model order
   std::int64_t layers = 0;           // distinct ones
 };
@@ -29,6 +47,10 @@ struct StepPlan {
 // or, where an op of a layer precedes them, after all (the head). A layer runs those of the ops that it is
 // listed in, in their order: blocks that share a layer run in the order of Model::blocks.
 StepPlan plan_step(const std::vector<Op>& ops);
+
+// The plan with runs of consecutive launches made one, the longest first, where `fuses` says so of their ops'
+// places in group_equal(ops) (asked of two at least, in the order of the launches).
+StepPlan fuse_plan(const StepPlan& plan, const std::function<bool(const std::vector<std::size_t>&)>& fuses);
 
 // How many copies of each part are held. A layer's copy of an expert linear is a group of expert matrices:
 // all of the layer's, of which a step runs those drawn, or as many as a step may touch.

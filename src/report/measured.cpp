@@ -52,7 +52,7 @@ Json stream_figures(const StreamFigure& stream) {
     json["stores"] = stream.task.nontemporal ? "nontemporal" : "ordinary";
   }
   json["GBps"] = number(stream.GBps);
-  json["traffic_GBps"] = number(stream.traffic_GBps());
+  json["traffic_GBps"] = number(stream.traffic_GBps);
   json["traffic_of_read_bandwidth"] =
       stream.traffic_of_read > 0 ? number(stream.traffic_of_read) : Json(nullptr);
   return json;

@@ -75,7 +75,7 @@ std::string streams_text(const DeviceFigures& device, const Style& style) {
                reads                     ? "none"
                : stream.task.nontemporal ? "non-temporal"
                                          : "ordinary",
-               significant(stream.GBps, 3), significant(stream.traffic_GBps(), 3),
+               significant(stream.GBps, 3), significant(stream.traffic_GBps, 3),
                stream.traffic_of_read > 0 && !reads ? percent(stream.traffic_of_read) : ""});
   }
   return style.apply(Tone::bold, "Streams") + "\n\n" + table.render(style) +

@@ -227,7 +227,8 @@ TEST(Session, NoShareOfAPeakPassesOne) {
   ASSERT_EQ(figures.streams.size(), 9U);  // a read, and four patterns by two kinds of stores
   for (const StreamFigure& stream : figures.streams) {
     EXPECT_NEAR(stream.GBps, 20, 1e-6) << stream_name(stream.task.pattern);
-    EXPECT_NEAR(stream.traffic_of_read, stream.task.traffic(), 1e-6) << stream_name(stream.task.pattern);
+    EXPECT_NEAR(stream.traffic_of_read, stream.task.traffic(figures.info), 1e-6)
+        << stream_name(stream.task.pattern);
   }
   EXPECT_NEAR(figures.copy_GBps, 20, 1e-6);
   EXPECT_NEAR(figures.triad_GBps, 20, 1e-6);
@@ -241,13 +242,16 @@ TEST(Session, NoShareOfAPeakPassesOne) {
 
 TEST(StreamTraffic, NamesTheWriteAllocate) {
   const auto traffic = [](StreamPattern pattern, bool nontemporal) {
-    return StreamTask{pattern, nontemporal, 64}.traffic();
+    return StreamTask{pattern, nontemporal, 64}.traffic(DeviceInfo{});
   };
   using enum StreamPattern;
   EXPECT_DOUBLE_EQ(traffic(read, false), 1);
   for (const StreamPattern pattern : {copy, scale}) EXPECT_DOUBLE_EQ(traffic(pattern, false), 3.0 / 2);
   for (const StreamPattern pattern : {add, triad}) EXPECT_DOUBLE_EQ(traffic(pattern, false), 4.0 / 3);
   for (const StreamPattern pattern : {copy, scale, add, triad}) EXPECT_DOUBLE_EQ(traffic(pattern, true), 1);
+  DeviceInfo gpu;  // writes whole sectors without reading them
+  gpu.gpu.emplace();
+  EXPECT_DOUBLE_EQ((StreamTask{copy, false, 64}.traffic(gpu)), 1);
 }
 
 TEST(Baseline, IntensitiesAreTheTextbooks) {

@@ -65,6 +65,7 @@ class StepDevice : public Device {
   std::vector<Variant> variants(const Task& task) const override {
     const auto* op = std::get_if<OpTask>(&task);
     if (op != nullptr && std::holds_alternative<RecurrentWork>(op->work)) return {};
+    if (std::holds_alternative<FusedTask>(task)) return {};
     return {{"slow", 0}, {"fast", 0}};
   }
   Footprint footprint(const Task& task) const override {

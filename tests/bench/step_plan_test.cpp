@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 std::vector<std::string> launch_names(const StepPlan& plan) {
   std::vector<std::string> names;
-  for (const StepLaunch& launch : plan.launches) names.push_back(plan.parts[launch.part].name);
+  for (const StepLaunch& launch : plan.launches) names.push_back(plan.parts[launch.part].name());
   return names;
 }
 
@@ -22,7 +22,7 @@ void expect_each_copy_once(const StepPlan& plan) {
   std::vector<std::int64_t> seen(plan.parts.size(), 0);
   for (const StepLaunch& launch : plan.launches) EXPECT_EQ(launch.copy, seen[launch.part]++);
   for (std::size_t i = 0; i < plan.parts.size(); ++i)
-    EXPECT_EQ(seen[i], plan.parts[i].count()) << plan.parts[i].name;
+    EXPECT_EQ(seen[i], plan.parts[i].count) << plan.parts[i].name();
 }
 
 constexpr std::int64_t kMiB64 = std::int64_t{64} << 20;
@@ -30,9 +30,9 @@ constexpr std::int64_t kMiB64 = std::int64_t{64} << 20;
 // A footprint of one MiB a matrix for whatever is no elementwise op.
 StepFootprints mebibytes(const StepPlan& plan) {
   StepFootprints footprints;
-  for (const Op& part : plan.parts) {
+  for (const StepPart& part : plan.parts) {
     const bool cold = part.kind() != OpKind::elementwise && part.kind() != OpKind::embedding;
-    const auto* experts = std::get_if<ExpertWork>(&part.work);
+    const auto* experts = std::get_if<ExpertWork>(&part.main().work);
     footprints.push_back(Footprint{.copy_bytes = cold ? 1 << 20 : 0,
                                    .fixed_bytes = 1024,
                                    .least_copies = experts != nullptr ? experts->per_token : 1,
@@ -85,7 +85,7 @@ TEST(StepPlan, GemmasWindowsAlternate) {
   const StepPlan plan = plan_of_zoo("gemma-2-2b");
   std::vector<std::int64_t> windows;
   for (const StepLaunch& launch : plan.launches) {
-    if (const auto* attention = std::get_if<AttentionWork>(&plan.parts[launch.part].work))
+    if (const auto* attention = std::get_if<AttentionWork>(&plan.parts[launch.part].main().work))
       windows.push_back(attention->window);
   }
   ASSERT_EQ(windows.size(), 26U);

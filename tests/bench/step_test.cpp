@@ -48,10 +48,10 @@ TEST(StepRunner, RunsEveryLayersCopyOnceAStepInModelOrder) {
   ASSERT_GE(device.launches.size() / plan.launches.size(), 3U);
   for (std::size_t i = 0; i < device.launches.size(); ++i) {
     const StepLaunch& planned = plan.launches[i % plan.launches.size()];
-    const Op& part = plan.parts[planned.part];
-    ASSERT_EQ(device.launches[i].work, part.work) << i;
+    const StepPart& part = plan.parts[planned.part];
+    ASSERT_EQ(device.launches[i].work, part.main().work) << i;
     if (part.kind() != OpKind::elementwise) {
-      ASSERT_EQ(device.launches[i].turn, planned.copy) << part.name;
+      ASSERT_EQ(device.launches[i].turn, planned.copy) << part.name();
     }
   }
 }
