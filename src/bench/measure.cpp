@@ -98,7 +98,7 @@ Card card_of(const DeviceFigures& figures) {
   const auto peak = [&](ComputeType type, double gflops) {
     card.peaks[type] = {.tflops = gflops / 1e3, .accumulate = "f32", .source = "measured"};
   };
-  if (figures.!info.gpu) {
+  if (!figures.info.gpu) {
     // It computes in f32 whatever the storage, and any kernel of the run may have been the fastest.
     for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16})
       peak(type, figures.peak_GFLOPs);
@@ -223,7 +223,7 @@ void Session::probe() {
     announce(fmt::format("GEMM peak, {}", format_name(task.format)));
     const auto m = run(task, false, {.rule = probe_rule()});
     if (!m) continue;
-    const bool cpu = figures_.!info.gpu;
+    const bool cpu = !figures_.info.gpu;
     figures_.peaks_GFLOPs[compute_type(task, cpu)] = m->flops / m->fastest / 1e9;
   }
   if (figures_.info.costly_launches) fit_launches();

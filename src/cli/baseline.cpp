@@ -22,7 +22,7 @@ namespace {
 
 struct BaselineOptions {
   OutputOptions output;
-  std::string n = "4096";
+  std::string n;  // empty: the device's
   std::string card;
   std::string peak_bw;
   std::string peak_tflops;
@@ -33,6 +33,7 @@ struct BaselineOptions {
 
 constexpr Format kF32{FormatKind::f32, 0, false};
 constexpr Format kF16{FormatKind::f16, 0, false};
+constexpr Format kBf16{FormatKind::bf16, 0, false};
 
 // The ridge from datasheet peaks, where a card or both peaks were given.
 std::optional<Ridge> datasheet_ridge(const BaselineOptions& options) {
@@ -73,9 +74,19 @@ std::optional<double> predicted_ratio(const BaselineOptions& options, std::int64
   }
 }
 
+// Those that the device multiplies, the fastest types of a GPU among them.
+std::vector<Format> formats_of(const Device& device) {
+  std::vector<Format> formats;
+  for (const Format& format : {kF16, kBf16, kF32}) {
+    if (!device.info().gpu && format == kBf16) continue;
+    if (!device.variants(MatmulTask{.n = 16, .format = format}).empty()) formats.push_back(format);
+  }
+  return formats;
+}
+
 Json ratio_figures(const BaselineFigures& baselines, std::optional<double> predicted) {
   Json json = Json::object();
-  for (const Format& format : {kF16, kF32}) {
+  for (const Format& format : {kF16, kBf16, kF32}) {
     if (const auto ratio = slowdown(baselines, format)) json[format_name(format)] = number(*ratio);
   }
   if (predicted) json["predicted"] = number(*predicted);
@@ -85,13 +96,14 @@ Json ratio_figures(const BaselineFigures& baselines, std::optional<double> predi
 void baseline(const BaselineOptions& options, Invocation& invocation) {
   const OutputFormat format = parse_output_format(options.output.format);
   BaselineSettings settings;
-  settings.n = parse_integer(options.n, "--n", {16, 32768});
-  settings.sweep_to = settings.n;
-  settings.formats = {kF16, kF32};
-  settings.sweep_format = kF32;
+  if (!options.n.empty()) settings.n = parse_integer(options.n, "--n", {16, 32768});
   const std::int64_t memory = options.device.memory_bytes();
   std::optional<Ridge> ridge = datasheet_ridge(options);
   const std::unique_ptr<Device> device = options.device.open();
+  if (options.n.empty()) settings.n = device->info().matmul_n * (device->info().gpu ? 1 : 2);
+  settings.sweep_to = settings.n;
+  settings.formats = formats_of(*device);
+  settings.sweep_format = device->info().gpu ? kBf16 : kF32;
   Progress progress;
   Session session(*device, memory, [&](const std::string& what, std::size_t done, std::size_t of) {
     progress.show(what, done, of);
@@ -151,7 +163,7 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
 void add_baseline(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("baseline", "The two kernels at opposite ends: add and matmul");
   const auto options = std::make_shared<BaselineOptions>();
-  command->add_option("--n", options->n, "Size of the n x n tensors")->capture_default_str();
+  command->add_option("--n", options->n, "Size of the n x n tensors; without: 4096, on a large GPU 8192");
   command->add_option("--card", options->card, "Take the ridge point from this card's datasheet");
   command->add_option("--peak-bw", options->peak_bw, "Datasheet bandwidth in GB/s, for the ridge point");
   command->add_option("--peak-tflops", options->peak_tflops,

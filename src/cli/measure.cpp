@@ -33,12 +33,12 @@ constexpr const char* kRepeats =
     "multiplied by its count.";
 
 // The baselines at half their own command's size: here they are the frame, not the picture.
-BaselineSettings small_baselines() {
+BaselineSettings small_baselines(const DeviceInfo& device) {
   const Format f16{FormatKind::f16, 0, false};
-  return {.n = 2048,
+  return {.n = device.matmul_n,
           .formats = {f16},
           .sweep_format = f16,
-          .sweep_to = 1024,
+          .sweep_to = device.matmul_n / 2,
           .seconds_a_kernel = 0.6,
           .seconds_a_size = 0.03};
 }
@@ -130,7 +130,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
       *device, settings.memory_bytes,
       [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
   session.require_memory(ops, settings);
-  session.require_memory(small_baselines());
+  session.require_memory(small_baselines(device->info()));
   Output output(options.output.output);
 
   std::vector<std::int64_t> longest = settings.contexts;
@@ -142,10 +142,12 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   const InterruptGuard guard;
   session.probe();
   // The model comes last: its predictions rest on the peaks of the whole run.
-  if (!interrupted()) session.run_baselines(small_baselines());
+  if (!interrupted()) session.run_baselines(small_baselines(device->info()));
   if (!interrupted()) session.run_model(ops, settings);
   const bool incomplete = interrupted();
-  for (const std::string& figure : impossible_figures(session.decode())) warnings.push_back(figure);
+  for (const std::string& figure : impossible_figures(session.figures(), session.decode()))
+    warnings.push_back(figure);
+  for (const std::string& slowed : slowed_warnings(session.decode())) warnings.push_back(slowed);
   for (const std::string& refused : huge_page_warnings(session.figures(), session.decode()))
     warnings.push_back(refused);
   progress.clear();

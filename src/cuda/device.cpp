@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <variant>
 
 #include "cuda/operands.h"
+#include "format/checked.h"
 
 namespace memwall::cuda {
 namespace {
@@ -23,17 +25,59 @@ auto visit(const Task& task, Call call) {
       task);
 }
 
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+
+// A read of sixteen L2s hides what a launch costs (240 us at an H200's 960 MiB, beside some 2 us) and what of
+// the L2 the last one left, and is small beside any card's memory.
+std::int64_t read_slice(const GpuProperties& p) {
+  return std::max(kMebibyte, div_up(16 * p.l2_bytes, kMebibyte) * kMebibyte);
+}
+
+// The size of a GEMM with enough tiles for every multiprocessor: 8192 on a card of 132 of them.
+std::int64_t matmul_size(const GpuProperties& p) {
+  std::int64_t n = 256;
+  while (n < std::int64_t{62} * p.multiprocessors && n < 8192) n *= 2;
+  return n;
+}
+
+GpuFacts facts_of(Gpu& gpu, const Versions& versions, const std::optional<ExpectedCard>& expected) {
+  const GpuProperties& p = gpu.properties();
+  const Clocks clocks = gpu.clocks();
+  GpuFacts facts;
+  facts.multiprocessors = p.multiprocessors;
+  facts.pci_id = p.pci_id;
+  facts.driver = clocks.driver_version.empty() ? versions.driver : clocks.driver_version;
+  facts.cuda = versions.runtime;
+  facts.cublas = versions.cublas;
+  facts.ecc = p.ecc;
+  if (expected) {
+    facts.card = expected->card.title;
+    facts.card_is_datasheet = expected->datasheet;
+    facts.datasheet_GBps = expected->card.bandwidth_GBps;
+  }
+  if (!clocks.available) facts.clocks_unknown = clocks.why_not;
+  return facts;
+}
+
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(std::unique_ptr<Gpu> gpu) : gpu_(std::move(gpu)), context_(*gpu_) {
+  CudaDevice(std::unique_ptr<Gpu> gpu, const Versions& versions, const std::optional<ExpectedCard>& expected)
+      : gpu_(std::move(gpu)), context_(*gpu_) {
     const GpuProperties& p = gpu_->properties();
     info_.name = p.name;
     info_.kind = "cuda";
     info_.threads = 1;
     info_.instruction_set = fmt::format("sm_{}{}", p.arch.major, p.arch.minor);
+    info_.blas = versions.cublas.empty() ? "" : "cuBLAS " + versions.cublas;
     info_.l2_bytes = p.l2_bytes;
     info_.last_level_bytes = p.l2_bytes;
     info_.available_bytes = gpu_->free_bytes();
+    info_.cold_caches = 5;  // an H200's bandwidth still falls until the copies pass 110 MB
+    info_.read_slice_bytes = read_slice(p);
+    info_.read_buffer_bytes = info_.read_slice_bytes;
+    info_.costly_launches = true;
+    info_.matmul_n = matmul_size(p);
+    info_.gpu = facts_of(*gpu_, versions, expected);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -50,7 +94,34 @@ class CudaDevice final : public Device {
     gpu_->synchronize();  // what fills the operands is not timed
     return operands;
   }
+
+  // In a CUDA graph: no launch waits for the host, as in an engine's decode.
   double time(const std::function<void()>& launches) override { return gpu_->time(launches, Timing::graph); }
+  double time_alone(const std::function<void()>& launches) override {
+    return gpu_->time(launches, Timing::stream);
+  }
+
+  // What a launch of almost nothing takes in a graph.
+  double barrier_seconds() override {
+    constexpr int kLaunches = 200;
+    const Buffer word(*gpu_, 256);
+    const auto seconds = [&] {
+      return time([&] {
+        for (int i = 0; i < kLaunches; ++i) fill_random(*gpu_, word.data(), 4, kAnyBits, 1);
+      });
+    };
+    seconds();  // loads the kernel
+    return seconds() / kLaunches;
+  }
+
+  Conditions conditions() override {
+    const Clocks clocks = gpu_->clocks();
+    Conditions conditions;
+    if (clocks.available) conditions.clock_MHz = clocks.sm_MHz;
+    conditions.slowed_by = clocks.slowed_by;
+    return conditions;
+  }
+
   double huge_page_share() const override { return 0; }
 
  private:
@@ -61,8 +132,9 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_device(std::unique_ptr<Gpu> gpu) {
-  return std::make_unique<CudaDevice>(std::move(gpu));
+std::unique_ptr<Device> make_device(std::unique_ptr<Gpu> gpu, const Versions& versions,
+                                    const std::optional<ExpectedCard>& expected) {
+  return std::make_unique<CudaDevice>(std::move(gpu), versions, expected);
 }
 
 }  // namespace memwall::cuda

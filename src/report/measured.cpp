@@ -1,9 +1,11 @@
 #include "report/measured.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace memwall {
 namespace {
@@ -58,6 +60,22 @@ Json stream_figures(const StreamFigure& stream) {
   return json;
 }
 
+Json gpu_figures(const GpuFacts& gpu, const DeviceFigures& d) {
+  Json json;
+  json["multiprocessors"] = gpu.multiprocessors;
+  json["pci_id"] = gpu.pci_id;
+  json["cuda"] = gpu.cuda;
+  json["ecc"] = gpu.ecc;
+  json["card"] = gpu.card.empty() ? Json(nullptr) : Json(gpu.card);
+  json["card_from"] =
+      gpu.card.empty() ? Json(nullptr) : Json(gpu.card_is_datasheet ? "datasheet" : "attributes");
+  json["card_GBps"] = gpu.datasheet_GBps > 0 ? number(gpu.datasheet_GBps) : Json(nullptr);
+  json["read_of_card"] =
+      gpu.datasheet_GBps > 0 && d.read_GBps > 0 ? number(d.read_GBps / gpu.datasheet_GBps) : Json(nullptr);
+  json["clocks_unknown"] = gpu.clocks_unknown.empty() ? Json(nullptr) : Json(gpu.clocks_unknown);
+  return json;
+}
+
 }  // namespace
 
 Json device_figures(const DeviceFigures& d) {
@@ -71,8 +89,9 @@ Json device_figures(const DeviceFigures& d) {
   json["numa"] = {{"policy", d.info.numa == NumaPolicy::local ? "local" : "interleave"},
                   {"nodes", d.info.numa_nodes}};
   json["instruction_set"] = d.info.instruction_set;
-  json["driver"] = nullptr;
+  json["driver"] = d.info.gpu ? Json(d.info.gpu->driver) : Json(nullptr);
   json["blas"] = d.info.blas;
+  json["gpu"] = d.info.gpu ? gpu_figures(*d.info.gpu, d) : Json(nullptr);
   json["read_GBps"] = d.read_GBps > 0 ? number(d.read_GBps) : Json(nullptr);
   json["read_variant"] = d.read_variant;
   json["copy_GBps"] = d.copy_GBps > 0 ? number(d.copy_GBps) : Json(nullptr);
@@ -81,7 +100,15 @@ Json device_figures(const DeviceFigures& d) {
   for (const StreamFigure& stream : d.streams) json["streams"].push_back(stream_figures(stream));
   json["peak_GBps"] = d.peak_GBps > 0 ? number(d.peak_GBps) : Json(nullptr);
   json["peak_GFLOPs"] = d.peak_GFLOPs > 0 ? number(d.peak_GFLOPs) : Json(nullptr);
+  json["peaks_GFLOPs"] = Json::object();
+  for (const auto& [type, gflops] : d.peaks_GFLOPs)
+    json["peaks_GFLOPs"][std::string(compute_type_name(type))] = number(gflops);
   json["ridge"] = d.peak_GFLOPs > 0 && d.read_GBps > 0 ? number(d.ridge()) : Json(nullptr);
+  json["launch"] = nullptr;
+  if (d.launch_fit) {
+    json["launch"] = {{"t0_us", number(d.launch_fit->seconds_a_launch * 1e6)},
+                      {"GBps", number(d.launch_fit->bytes_per_s / 1e9)}};
+  }
   json["huge_page_share"] = number(d.huge_page_share);
   json["l1d_bytes"] = d.info.l1d_bytes;
   json["l2_bytes"] = d.info.l2_bytes;
@@ -165,6 +192,12 @@ Json measured_op_figures(const MeasuredOp& measured) {
   json["of_read_bandwidth"] = m.of_read_bandwidth ? number(m.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       m.of_read_bandwidth ? interval(m.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["of_same_size_read"] = m.of_same_size_read ? number(m.of_same_size_read->median) : Json(nullptr);
+  json["of_same_size_read_ci95"] =
+      m.of_same_size_read ? interval(m.of_same_size_read->ci95, 1) : Json(nullptr);
+  json["alone_us"] = m.alone_seconds ? number(m.alone_seconds->median * count * 1e6) : Json(nullptr);
+  json["clock_MHz"] = m.clock_MHz ? number(*m.clock_MHz) : Json(nullptr);
+  json["slowed"] = {{"samples", m.slowed_samples}, {"by", m.slowed_by}};
   json["padding_bytes"] = number(m.padding * count);
   json["huge_page_share"] = m.huge_page_share ? number(*m.huge_page_share) : Json(nullptr);
   json["checked_outputs"] = m.check.outputs;
@@ -201,6 +234,13 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
                            {"memory_ops", number(difference.memory_ops * 1e3)},
                            {"small_ops", number(difference.small_ops * 1e3)},
                            {"rest", number(difference.rest * 1e3)}};
+  json["fusions"] = Json::array();
+  for (const StepFusion& fusion : whole.fusions) {
+    json["fusions"].push_back({{"ops", fusion.ops},
+                               {"launches", fusion.launches},
+                               {"us", number(fusion.seconds * 1e6)},
+                               {"parts_us", number(fusion.parts_seconds * 1e6)}});
+  }
   json["breakdown"] = Json::array();
   for (const StepKind& kind : whole.kinds) {
     json["breakdown"].push_back({{"kind", std::string(op_kind_name(kind.kind))},
@@ -224,7 +264,8 @@ Json measured_step_figures(const MeasuredStep& step) {
   return json;
 }
 
-std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& steps) {
+std::vector<std::string> impossible_figures(const DeviceFigures& device,
+                                            const std::vector<MeasuredStep>& steps) {
   std::vector<std::string> found;
   // A probe reads alone: of what an op moves, only the part it reads is held against it.
   const auto look_at = [&](const std::string& what, std::int64_t batch, const std::optional<Summary>& share,
@@ -243,7 +284,31 @@ std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& ste
     if (step.whole && step.whole->cold)
       look_at("the whole step", step.workload.batch, step.whole->of_read_bandwidth, 1);
   }
+  if (device.info.gpu && device.info.gpu->card_is_datasheet &&
+      device.peak_GBps > device.info.gpu->datasheet_GBps) {
+    found.push_back(fmt::format(
+        "a sample of {:.0f} GB/s lies above the {:.0f} GB/s of {}'s datasheet: that cannot be; it "
+        "was served by a cache, or the card is another",
+        device.peak_GBps, device.info.gpu->datasheet_GBps, device.info.gpu->card));
+  }
   return found;
+}
+
+std::vector<std::string> slowed_warnings(const std::vector<MeasuredStep>& steps) {
+  std::set<std::string> reasons;
+  std::int64_t slowed = 0;
+  std::int64_t samples = 0;
+  for (const MeasuredStep& step : steps) {
+    for (const MeasuredOp& op : step.ops) {
+      if (!op.measurement) continue;
+      slowed += op.measurement->slowed_samples;
+      samples += static_cast<std::int64_t>(op.measurement->seconds.n);
+      reasons.insert(op.measurement->slowed_by.begin(), op.measurement->slowed_by.end());
+    }
+  }
+  if (slowed == 0) return {};
+  return {fmt::format("{} of {} samples were taken while the device ran slower than it could: {}", slowed,
+                      samples, fmt::join(reasons, ", "))};
 }
 
 std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
@@ -255,6 +320,7 @@ std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
                     "/sys/kernel/mm/transparent_hugepage/enabled must say always or madvise",
                     100 * share, what)};
   };
+  if (device.info.gpu) return {};  // its pages are its driver's
   if (device.read_GBps > 0 && device.huge_page_share < kLeastShare)
     return refused("the read probe's buffer", device.huge_page_share);
   for (const MeasuredStep& step : steps) {

@@ -26,8 +26,13 @@ Json measured_op_figures(const MeasuredOp& op);
 // measured.step: {ms_per_step, tokens_per_s, tokens_per_s_per_user, GBps, breakdown[], ...}.
 Json whole_step_figures(const WholeStep& whole, const Workload& workload);
 
-// A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %.
-std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& steps);
+// A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %, or a
+// sample above the card's datasheet.
+std::vector<std::string> impossible_figures(const DeviceFigures& device,
+                                            const std::vector<MeasuredStep>& steps);
+
+// A line where the device was throttled while samples were taken.
+std::vector<std::string> slowed_warnings(const std::vector<MeasuredStep>& steps);
 
 // A line where huge pages were refused: the read probe or an op's weights have less than half on them.
 std::vector<std::string> huge_page_warnings(const DeviceFigures& device,

@@ -49,14 +49,46 @@ std::string threads_text(const DeviceInfo& info) {
   return text;
 }
 
+std::string gpu_text(const DeviceInfo& info, const GpuFacts& gpu) {
+  std::string text = fmt::format("{}, {} multiprocessors, L2 {}, {} free", info.instruction_set,
+                                 gpu.multiprocessors, human_bytes(static_cast<double>(info.l2_bytes)),
+                                 human_gib(static_cast<double>(info.available_bytes)));
+  if (!gpu.driver.empty()) text += ", driver " + gpu.driver;
+  if (!gpu.cuda.empty()) text += ", CUDA " + gpu.cuda;
+  if (!info.blas.empty()) text += ", " + info.blas;
+  text += "\n";
+  if (!gpu.clocks_unknown.empty())
+    text += "clocks and throttling are not known: " + gpu.clocks_unknown + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string device_text(const DeviceFigures& d, const Style& style) {
-  std::string text = style.apply(Tone::bold, d.info.name) +
-                     fmt::format("\n{}, {}, {}\n", threads_text(d.info), d.info.instruction_set, d.info.blas);
-  text += fmt::format("read {} GB/s ({}, {} on huge pages), copy {}, triad {}\n", rate_or_dash(d.read_GBps),
-                      d.read_variant, percent(d.huge_page_share), rate_or_dash(d.copy_GBps),
-                      rate_or_dash(d.triad_GBps));
+  std::string text =
+      style.apply(Tone::bold, d.info.name) + "\n" +
+      (d.info.gpu ? gpu_text(d.info, *d.info.gpu)
+                  : fmt::format("{}, {}, {}\n", threads_text(d.info), d.info.instruction_set, d.info.blas));
+  text += fmt::format("read {} GB/s ({}{}), copy {}, triad {}\n", rate_or_dash(d.read_GBps), d.read_variant,
+                      d.info.gpu ? "" : ", " + percent(d.huge_page_share) + " on huge pages",
+                      rate_or_dash(d.copy_GBps), rate_or_dash(d.triad_GBps));
+  if (d.info.gpu && d.info.gpu->datasheet_GBps > 0 && d.read_GBps > 0) {
+    text += fmt::format("{} of the {} GB/s of {}{}\n", percent(d.read_GBps / d.info.gpu->datasheet_GBps),
+                        significant(d.info.gpu->datasheet_GBps, 4), d.info.gpu->card,
+                        d.info.gpu->card_is_datasheet ? "'s datasheet" : ", by its own attributes");
+  }
+  if (d.launch_fit) {
+    text +=
+        fmt::format("a launch costs {} beside {} GB/s: half of them are reached at {}\n",
+                    human_time(d.launch_fit->seconds_a_launch),
+                    significant(d.launch_fit->bytes_per_s / 1e9, 3), human_bytes(d.launch_fit->half_bytes()));
+  }
+  if (d.info.gpu && !d.peaks_GFLOPs.empty()) {
+    text += "GEMM";
+    for (const auto& [type, gflops] : d.peaks_GFLOPs)
+      text += fmt::format(" {} {}", compute_type_name(type), significant(gflops / 1e3, 3));
+    text += " TFLOP/s\n";
+  }
   // Shares of a peak are shares of these: the fastest samples of the run.
   text += fmt::format("best samples {} GB/s and {} GFLOP/s", rate_or_dash(d.peak_GBps),
                       rate_or_dash(d.peak_GFLOPs));
@@ -110,15 +142,20 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
       style.apply(Tone::bold, decode ? fmt::format("decode, batch {}, context {}", w.batch, w.context)
                                      : fmt::format("prefill, batch {}, prompt {}", w.batch, w.context)) +
       "\n\n";
-  Table table({{"op", Align::left},
-               {"count"},
-               {"shape"},
-               {"format", Align::left},
-               {"FLOP/byte"},
-               {"predicted"},
-               {"measured"},
-               {decode ? "GB/s" : "GFLOP/s"},
-               {decode ? "of read" : "of peak"}});
+  std::vector<Table::Column> columns = {{"op", Align::left},
+                                        {"count"},
+                                        {"shape"},
+                                        {"format", Align::left},
+                                        {"FLOP/byte"},
+                                        {"predicted"},
+                                        {"measured"},
+                                        {decode ? "GB/s" : "GFLOP/s"},
+                                        {decode ? "of read" : "of peak"}};
+  // A GPU has several ways for most ops, and small ones that no launch lets reach the read bandwidth.
+  const bool gpu = device.info.gpu.has_value();
+  if (gpu && decode) columns.push_back({"of a read its size"});
+  if (gpu) columns.push_back({"by", Align::left});
+  Table table(std::move(columns));
   for (const MeasuredOp& op : step.ops) {
     const Tone tone = op.op.fusible ? Tone::dim : Tone::plain;
     std::vector<Table::Cell> cells = {
@@ -145,6 +182,9 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
       cells.emplace_back(arithmetic && device.peak_GFLOPs > 0 ? percent(gflops / device.peak_GFLOPs) : "",
                          tone);
     }
+    if (gpu && decode)
+      cells.emplace_back(m.of_same_size_read ? percent_interval(*m.of_same_size_read) : "", tone);
+    if (gpu) cells.emplace_back(m.variant, tone);
     table.row(std::move(cells));
   }
   text += table.render(style) + "\n" + experts_text(step) + huge_pages_text(step);

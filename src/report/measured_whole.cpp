@@ -60,9 +60,15 @@ std::string whole_step_text(const WholeStep& whole, const Workload& workload, co
     text += fmt::format("memory      read at {} GB/s beside the parts, at {} GB/s beside the steps\n",
                         significant(whole.parts_read_rate / 1e9, 3), significant(whole.read_rate / 1e9, 3));
   }
-  text += fmt::format("barriers    {} × {} = {}, in the step and in its parts alike\n", whole.barriers(),
-                      human_time(whole.barrier_seconds),
-                      human_time(static_cast<double>(whole.barriers()) * whole.barrier_seconds));
+  const std::int64_t paid = whole.costly_launches ? whole.launches() : whole.barriers();
+  text +=
+      fmt::format("{}    {} × {} = {}, in the step and in its parts alike\n",
+                  whole.costly_launches ? "launches" : "barriers", paid, human_time(whole.barrier_seconds),
+                  human_time(static_cast<double>(paid) * whole.barrier_seconds));
+  for (const StepFusion& fusion : whole.fusions) {
+    text += fmt::format("fused       {} × {}: {}, one by one {}\n", fusion.launches, fusion.ops,
+                        human_time(fusion.seconds), human_time(fusion.parts_seconds));
+  }
   std::string line;
   if (whole.partial) {
     line = fmt::format("step        partial: {} for the ops that have a kernel",

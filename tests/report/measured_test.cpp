@@ -223,9 +223,10 @@ TEST(ImpossibleFigures, AreThoseWhoseWholeIntervalIsAbove103PerCent) {
   MeasuredOp unsure = impossible;
   unsure.measurement->of_read_bandwidth->ci95.reset();
 
-  EXPECT_TRUE(impossible_figures({}).empty());
-  EXPECT_TRUE(impossible_figures({step_of({possible, unsure, proj()})}).empty());
-  const std::vector<std::string> found = impossible_figures({step_of({possible}), step_of({impossible}, 64)});
+  EXPECT_TRUE(impossible_figures({}, {}).empty());
+  EXPECT_TRUE(impossible_figures({}, {step_of({possible, unsure, proj()})}).empty());
+  const std::vector<std::string> found =
+      impossible_figures({}, {step_of({possible}), step_of({impossible}, 64)});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_NE(found.front().find("cached_proj"), std::string::npos);
   EXPECT_NE(found.front().find("batch 64"), std::string::npos);
@@ -240,9 +241,9 @@ TEST(ImpossibleFigures, AStateIsReadOnceForEachTimeItIsWritten) {
   fast.cost = cost_of(work, {.phase = Phase::decode, .batch = 1, .context = 8});
   fast.measurement = measurement();
   fast.measurement->of_read_bandwidth = Summary{.n = 12, .median = 1.8, .ci95 = Interval{1.7, 1.9}};
-  EXPECT_TRUE(impossible_figures({step_of({fast})}).empty());
+  EXPECT_TRUE(impossible_figures({}, {step_of({fast})}).empty());
   fast.measurement->of_read_bandwidth->ci95 = Interval{2.1, 2.3};
-  EXPECT_EQ(impossible_figures({step_of({fast})}).size(), 1U);
+  EXPECT_EQ(impossible_figures({}, {step_of({fast})}).size(), 1U);
 }
 
 TEST(MeasuredOpFigures, ExpertsSayHowManyRan) {

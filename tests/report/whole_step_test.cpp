@@ -84,12 +84,12 @@ TEST(ImpossibleFigures, AWholeStepBeyondTheReadBandwidth) {
   MeasuredStep step;
   step.workload = kTwoUsers;
   step.whole = hundred_ms();
-  EXPECT_TRUE(impossible_figures({step}).empty());
+  EXPECT_TRUE(impossible_figures({}, {step}).empty());
   step.whole->of_read_bandwidth = exactly(1.2);
-  ASSERT_EQ(impossible_figures({step}).size(), 1U);
-  EXPECT_THAT(impossible_figures({step}).front(), HasSubstr("the whole step at batch 2"));
+  ASSERT_EQ(impossible_figures({}, {step}).size(), 1U);
+  EXPECT_THAT(impossible_figures({}, {step}).front(), HasSubstr("the whole step at batch 2"));
   step.whole->cold = false;  // told already: caches serve a part
-  EXPECT_TRUE(impossible_figures({step}).empty());
+  EXPECT_TRUE(impossible_figures({}, {step}).empty());
 }
 
 }  // namespace
