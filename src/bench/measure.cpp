@@ -210,7 +210,7 @@ void Session::probe() {
         const double share =
             m->of_read_bandwidth ? m->of_read_bandwidth->median * task.traffic(figures_.info) : 0;
         const double rate = m->bytes / m->seconds.median / 1e9;
-        figures_.streams.push_back({task, rate, rate * task.traffic(figures_.info), share});
+        figures_.streams.push_back({task, rate, share, rate * task.traffic(figures_.info)});
       }
     }
   }
@@ -245,7 +245,7 @@ DeviceFigures Session::figures() const {
     figures.read_GBps = ceiling_->median() / 1e9;
     figures.peak_GBps = std::max(figures.peak_GBps, ceiling_->fastest() / 1e9);
     figures.streams.insert(figures.streams.begin(),
-                           {{.bytes = ceiling_->slice_bytes()}, figures.read_GBps, figures.read_GBps, 1});
+                           {{.bytes = ceiling_->slice_bytes()}, figures.read_GBps, 1, figures.read_GBps});
   }
   return figures;
 }

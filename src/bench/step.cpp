@@ -96,7 +96,8 @@ void StepRunner::fuse(const Workload& workload, const std::vector<const Measurem
     if (device_.variants(task).empty() || interrupted()) return false;
     placed_.clear();
     const auto m = measure_task(device_, task, nullptr, {.rule = fusion_rule(), .pair_with_ceiling = false});
-    if (!m || m->seconds.median >= parts_seconds) return false;
+    constexpr double kWorthwhile = 0.99;  // less is noise
+    if (!m || m->seconds.median > kWorthwhile * parts_seconds) return false;
     found.push_back({part.name(), 0, m->seconds.median, parts_seconds});
     return true;
   };

@@ -97,7 +97,9 @@ StepPlan fuse_plan(const StepPlan& plan, const std::function<bool(const std::vec
     std::vector<std::size_t> members;
     for (std::size_t j = i; j < plan.launches.size() && members.size() < kMost; ++j) {
       const StepPart& next = plan.parts[plan.launches[j].part];
-      if (!next.in_layers && !members.empty()) break;
+      const bool next_layer =
+          std::find(members.begin(), members.end(), next.members.front()) != members.end();
+      if (next_layer || (!next.in_layers && !members.empty())) break;
       members.push_back(next.members.front());
       if (!next.in_layers) break;
     }

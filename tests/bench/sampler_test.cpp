@@ -68,8 +68,18 @@ class FakeDevice : public Device {
     launches_to_time();
     return clock - before;
   }
+  double time_alone(const std::function<void()>& launches_to_time) override {
+    return 3e-6 + time(launches_to_time);
+  }
+  Conditions conditions() override {
+    ++looks;
+    return {.clock_MHz = 1980,
+            .slowed_by = looks == 2 ? std::vector<std::string>{"power cap"} : std::vector<std::string>{}};
+  }
   double huge_page_share() const override { return 1; }
+  DeviceInfo& mutable_info() { return info_; }
 
+  int looks = 0;
   std::vector<double> rates = {10e9};
   double probe_rate = 20e9;
   std::int64_t copy_bytes = 1 << 20;
@@ -98,6 +108,57 @@ TEST(Sampler, GivesTheShareOfTheReadBandwidth) {
   EXPECT_NEAR(m->of_read_bandwidth->median, 0.5, 1e-9);
   EXPECT_EQ(m->stop, StopReason::quiet);
   EXPECT_GE(m->seconds.n, 10U);
+}
+
+// A read of a launch's own size runs beside it where a launch costs much; here both run at the probe's rate.
+TEST(Sampler, HoldsSmallOpsAgainstAReadOfTheirSizeWhereLaunchesAreCostly) {
+  FakeDevice device;
+  ReadCeiling ceiling(device);
+  auto m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m);
+  EXPECT_FALSE(m->of_same_size_read);
+  EXPECT_FALSE(m->alone_seconds);
+  device.mutable_info().costly_launches = true;
+  m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m && m->of_same_size_read && m->alone_seconds);
+  EXPECT_NEAR(m->of_same_size_read->median, 0.5, 1e-9);
+  EXPECT_NEAR(m->alone_seconds->median, m->seconds.median + 3e-6, 1e-12);
+  device.copy_bytes = kLargeBytes;
+  m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m);
+  EXPECT_FALSE(m->of_same_size_read);
+}
+
+TEST(Sampler, TellsTheClockAndWhatSlowedTheDevice) {
+  FakeDevice device;
+  const auto m = measure_task(device, some_task(), nullptr, {});
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->clock_MHz, 1980);
+  EXPECT_EQ(m->slowed_samples, 1);
+  EXPECT_EQ(m->slowed_by, std::vector<std::string>{"power cap"});
+}
+
+TEST(Sampler, ReadsOfASizeAreWholePages) {
+  DeviceInfo info;
+  EXPECT_FALSE(same_size_read(info, 5000));
+  info.costly_launches = true;
+  EXPECT_EQ(same_size_read(info, 5000)->bytes, 8192);
+  EXPECT_EQ(same_size_read(info, 4096)->bytes, 4096);
+  EXPECT_FALSE(same_size_read(info, 0));
+  EXPECT_FALSE(same_size_read(info, static_cast<double>(kLargeBytes)));
+}
+
+TEST(Sampler, AGpuRotatesThroughFiveCachesAndReadsItsOwnSlices) {
+  DeviceInfo info;
+  info.last_level_bytes = std::int64_t{60} << 20;
+  info.cold_caches = 5;
+  info.read_slice_bytes = info.read_buffer_bytes = std::int64_t{960} << 20;
+  EXPECT_EQ(least_cold_bytes(info), std::int64_t{300} << 20);
+  EXPECT_EQ(ReadCeiling::bytes(info), std::int64_t{960} << 20);
+  info.read_slice_bytes = info.read_buffer_bytes = 1 << 20;
+  info.last_level_bytes = 64 << 10;
+  EXPECT_EQ(least_cold_bytes(info), 1 << 20);
+  EXPECT_EQ(ReadCeiling::bytes(info), 1 << 20);
 }
 
 TEST(Sampler, RotatesThroughFourTimesTheCache) {

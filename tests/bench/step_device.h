@@ -31,7 +31,8 @@ class StepDevice : public Device {
       if (std::holds_alternative<OpTask>(task)) device.held -= placed_bytes(device.footprint(task), copies);
     }
     void launch(std::size_t variant, std::int64_t turn) override {
-      device.clock += cold_bytes(turn) / kRate;
+      device.clock += cold_bytes(turn) / kRate + device.launch_seconds;
+      if (std::holds_alternative<FusedTask>(task)) ++device.fused_launches;
       const auto* op = std::get_if<OpTask>(&task);
       if (op == nullptr) return;
       if (cold_bytes(turn) <= 0) device.clock += 1e-6;
@@ -65,11 +66,19 @@ class StepDevice : public Device {
   std::vector<Variant> variants(const Task& task) const override {
     const auto* op = std::get_if<OpTask>(&task);
     if (op != nullptr && std::holds_alternative<RecurrentWork>(op->work)) return {};
-    if (std::holds_alternative<FusedTask>(task)) return {};
+    if (const auto* fused = std::get_if<FusedTask>(&task)) {
+      if (fuses && fuses(*fused)) return {{"fused", 0}};
+      return {};
+    }
     return {{"slow", 0}, {"fast", 0}};
   }
   Footprint footprint(const Task& task) const override {
     if (const auto* stream = std::get_if<StreamTask>(&task)) return {.copy_bytes = stream->bytes};
+    if (const auto* fused = std::get_if<FusedTask>(&task)) {
+      Footprint all;
+      for (const OpTask& op : fused->ops) all.copy_bytes += footprint(op).copy_bytes;
+      return all;
+    }
     if (!std::holds_alternative<OpTask>(task)) return {.copy_bytes = 1 << 20};
     const OpTask& op = std::get<OpTask>(task);
     if (std::holds_alternative<ElementwiseWork>(op.work) || std::holds_alternative<EmbeddingWork>(op.work))
@@ -100,6 +109,10 @@ class StepDevice : public Device {
   std::int64_t most_held = 0;
   double clock = 0;
   bool wrong = false;
+  std::function<bool(const FusedTask&)> fuses;  // none where empty
+  std::int64_t fused_launches = 0;
+  double launch_seconds = 0;  // that every launch takes beside its bytes
+  DeviceInfo& mutable_info() { return info_; }
 
  private:
   DeviceInfo info_;

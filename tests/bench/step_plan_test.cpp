@@ -181,7 +181,7 @@ TEST(TurnOf, LayersTakeTurnsAndSmallOpsGoOn) {
   const StepPlan plan = plan_of_zoo("llama-3.2-1b");
   const StepHolding holding = holding_of(plan, mebibytes(plan), 5, true);
   for (std::size_t part = 0; part < plan.parts.size(); ++part) {
-    const std::string& name = plan.parts[part].name;
+    const std::string name = plan.parts[part].name();
     if (name == "q_proj") {
       EXPECT_EQ(turn_of(holding, {part, 4}, 9), 5 * 9 + 4);
       EXPECT_EQ(turn_of(holding, {part, 5}, 9), 5 * 9);

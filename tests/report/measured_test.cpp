@@ -93,9 +93,10 @@ TEST(DeviceText, SaysWhichCpusAndWhatTheyShare) {
 
 TEST(DeviceFiguresJson, StreamsNameTheWriteAllocate) {
   DeviceFigures device;
-  device.streams = {{.task = {}, .GBps = 20, .traffic_of_read = 1},
-                    {.task = {.pattern = StreamPattern::copy}, .GBps = 12, .traffic_of_read = 0.9},
-                    {.task = {.pattern = StreamPattern::add, .nontemporal = true}, .GBps = 18}};
+  device.streams = {
+      {.task = {}, .GBps = 20, .traffic_of_read = 1, .traffic_GBps = 20},
+      {.task = {.pattern = StreamPattern::copy}, .GBps = 12, .traffic_of_read = 0.9, .traffic_GBps = 18},
+      {.task = {.pattern = StreamPattern::add, .nontemporal = true}, .GBps = 18, .traffic_GBps = 18}};
   const Json streams = device_figures(device)["streams"];
   ASSERT_EQ(streams.size(), 3U);
   EXPECT_EQ(streams[0]["pattern"], "read");
