@@ -24,26 +24,33 @@ std::string error_of(Call call) {
   return "no InputError was thrown";
 }
 
-// Sets MEMWALL_DATA for a scope and puts it back: by default the shipped files of this source tree.
-class DataVariable {
+// Sets an environment variable for a scope and puts it back.
+class EnvironmentVariable {
  public:
-  explicit DataVariable(const std::string& value = MEMWALL_SOURCE_DIR) {
-    if (const char* old = std::getenv(kName)) old_ = old;
-    setenv(kName, value.c_str(), 1);
+  EnvironmentVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* old = std::getenv(name_)) old_ = old;
+    setenv(name_, value.c_str(), 1);
   }
-  ~DataVariable() {
+  ~EnvironmentVariable() {
     if (old_) {
-      setenv(kName, old_->c_str(), 1);
+      setenv(name_, old_->c_str(), 1);
     } else {
-      unsetenv(kName);
+      unsetenv(name_);
     }
   }
-  DataVariable(const DataVariable&) = delete;
-  DataVariable& operator=(const DataVariable&) = delete;
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
 
  private:
-  static constexpr const char* kName = "MEMWALL_DATA";
+  const char* name_;
   std::optional<std::string> old_;
+};
+
+// MEMWALL_DATA: by default the shipped files of this source tree.
+class DataVariable : public EnvironmentVariable {
+ public:
+  explicit DataVariable(const std::string& value = MEMWALL_SOURCE_DIR)
+      : EnvironmentVariable("MEMWALL_DATA", value) {}
 };
 
 }  // namespace memwall

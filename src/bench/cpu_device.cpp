@@ -7,7 +7,6 @@
 #include "bench/device.h"
 #include "bench/statistics.h"
 #include "bench/topology.h"
-#include "input/error.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/instruction_sets.h"
 
@@ -91,11 +90,6 @@ class CpuDevice final : public Device {
 }  // namespace
 
 CpuContext& cpu_context(Device& device) { return dynamic_cast<CpuDevice&>(device).context(); }
-
-std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu) {
-  if (word == "auto" || word == "cpu") return make_cpu_device(cpu);
-  throw InputError("--device: '" + word + "' is not a device of this build; it is auto or cpu");
-}
 
 std::unique_ptr<Device> make_cpu_device(const CpuSettings& settings) {
   return std::make_unique<CpuDevice>(settings);

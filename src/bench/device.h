@@ -188,7 +188,4 @@ struct CpuSettings {
 // choice asks for more than there is.
 std::unique_ptr<Device> make_cpu_device(const CpuSettings& settings = {});
 
-// "auto" or "cpu"; throws InputError for another word. Auto takes the CPU while there is no other backend.
-std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu = {});
-
 }  // namespace memwall

@@ -53,6 +53,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   add_measure(app, invocation);
   add_models(app, invocation);
   add_cards(app, invocation);
+  add_devices(app, invocation);
   refuse_unknown_command(app, arguments);
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

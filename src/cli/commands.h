@@ -24,5 +24,6 @@ void add_estimate(CLI::App& app, Invocation& invocation);
 void add_measure(CLI::App& app, Invocation& invocation);
 void add_models(CLI::App& app, Invocation& invocation);
 void add_cards(CLI::App& app, Invocation& invocation);
+void add_devices(CLI::App& app, Invocation& invocation);
 
 }  // namespace memwall

@@ -8,6 +8,7 @@
 
 #include "bench/device.h"
 #include "cost/cost.h"
+#include "cuda/open_device.h"
 #include "input/error.h"
 #include "input/numbers.h"
 #include "input/suggest.h"
@@ -103,7 +104,10 @@ std::vector<std::int64_t> WorkloadOptions::contexts() const {
 }
 
 void DeviceOptions::add(CLI::App& command) {
-  command.add_option("--device", device, "auto or cpu")->capture_default_str();
+  command
+      .add_option("--device", device,
+                  "cpu, cuda:N (`memwall devices`), or auto: cuda:0 where there is one, else the CPU")
+      ->capture_default_str();
   command.add_option("--threads", threads,
                      "Threads to run on; default one a physical core, or one a CPU of --cpus");
   command.add_option("--cpus", cpus, "CPUs to run on, e.g. 0-3,8; default all that this process may use");
@@ -127,7 +131,7 @@ std::unique_ptr<Device> DeviceOptions::open() const {
   } else if (numa != "local") {
     throw InputError(fmt::format("--numa: '{}' is neither local nor interleave", numa));
   }
-  std::unique_ptr<Device> opened = open_device(device, settings);
+  std::unique_ptr<Device> opened = open_device(device, settings, device_sources(note));
   const DeviceInfo& info = opened->info();
   if (settings.numa == NumaPolicy::interleave) {
     if (info.numa_nodes == 1)
@@ -141,6 +145,8 @@ std::unique_ptr<Device> DeviceOptions::open() const {
 std::int64_t DeviceOptions::memory_bytes() const {
   return memory.empty() ? 0 : parse_bytes(memory, "--memory");
 }
+
+void note(const std::string& message) { fmt::print(stderr, "memwall: note: {}\n", message); }
 
 void warn(const std::string& message) { fmt::print(stderr, "memwall: warning: {}\n", message); }
 

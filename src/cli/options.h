@@ -58,12 +58,14 @@ struct DeviceOptions {
   std::string numa = "local";
   std::string memory;
   void add(CLI::App& command);
-  // Throws InputError. Warns where the system refuses to interleave, or has nothing to interleave.
+  // As open_device does (cuda/open_device.h), its notice on standard error. Warns where the system refuses to
+  // interleave, or has nothing to interleave.
   std::unique_ptr<Device> open() const;
   std::int64_t memory_bytes() const;  // 0 where none was given; throws InputError
 };
 
-// A warning line on standard error.
+// A line on standard error: what a reader should know, and what should worry them.
+void note(const std::string& message);
 void warn(const std::string& message);
 
 // The model's own warnings, and one where the longest context passes its maximum. Printed, too.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "report/devices.h"
 #include "report/measured.h"
 #include "report/text.h"
 
@@ -31,23 +32,6 @@ std::string experts_text(const MeasuredStep& step) {
 }
 
 std::string rate_or_dash(double value) { return value > 0 ? significant(value, 3) : "–"; }
-
-// "2 threads pinned, one a core (CPUs 0-1)"; hardware threads that share cores, and NUMA nodes, are told.
-std::string threads_text(const DeviceInfo& info) {
-  std::string text = fmt::format("{} thread{}{}", info.threads, info.threads == 1 ? "" : "s",
-                                 info.pinned ? " pinned" : " not pinned");
-  if (info.threads <= info.cores) {
-    text += ", one a physical core";
-  } else {
-    text += fmt::format(" on {} physical core{}", info.cores, info.cores == 1 ? "" : "s");
-  }
-  text += fmt::format(" (CPU{} {})", info.cpus.size() == 1 ? "" : "s", cpu_list(info.cpus));
-  if (info.numa_nodes > 1) {
-    text += fmt::format(", {} NUMA nodes, memory {}", info.numa_nodes,
-                        info.numa == NumaPolicy::local ? "local" : "interleaved");
-  }
-  return text;
-}
 
 std::string gpu_text(const DeviceInfo& info, const GpuFacts& gpu) {
   std::string text = fmt::format("{}, {} multiprocessors, L2 {}, {} free", info.instruction_set,

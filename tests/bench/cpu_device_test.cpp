@@ -253,7 +253,6 @@ TEST_F(CpuDeviceTest, TellsWhatItIs) {
   EXPECT_GE(device_->info().threads, 1);
   EXPECT_FALSE(device_->info().name.empty());
   EXPECT_GT(device_->info().available_bytes, 0);
-  EXPECT_THROW(open_device("cuda:0"), InputError);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -92,8 +93,15 @@ class Process {
   pid_t id_ = 0;
 };
 
+// What measures runs on the CPU where no --device says otherwise, whatever else this machine has.
 inline std::vector<std::string> memwall_command(std::vector<std::string> arguments) {
   ::setenv("MEMWALL_DATA", MEMWALL_SOURCE_DIR, 1);
+  const bool measures =
+      !arguments.empty() && (arguments.front() == "measure" || arguments.front() == "baseline");
+  if (measures && std::find(arguments.begin(), arguments.end(), "--device") == arguments.end()) {
+    arguments.emplace_back("--device");
+    arguments.emplace_back("cpu");
+  }
   arguments.insert(arguments.begin(), MEMWALL_EXECUTABLE);
   return arguments;
 }

@@ -1,0 +1,83 @@
+#include "cuda/load.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace memwall::cuda {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFile = "libmemwall_cuda.so";
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+// The dynamic linker's words for its last failure, on one line.
+std::string linker_error() {
+  const char* error = ::dlerror();
+  std::string text = error != nullptr ? error : "unknown error";
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+template <class Function>
+Function* symbol(void* module, const char* name, const std::string& path) {
+  void* address = ::dlsym(module, name);
+  if (address == nullptr) throw RunError(fmt::format("{} is no CUDA backend of memwall: no {}", path, name));
+  return reinterpret_cast<Function*>(address);
+}
+
+}  // namespace
+
+std::string module_path(const std::string& program) {
+  if (const char* named = std::getenv("MEMWALL_CUDA_MODULE"); named != nullptr && *named != '\0') {
+    // Absolute, or the dynamic linker would search its own path for a plain name.
+    return fs::absolute(named).string();
+  }
+  std::error_code ignored;
+  const fs::path prefix = fs::path(program).parent_path().parent_path();
+  const fs::path installed = prefix / MEMWALL_INSTALL_LIBDIR / "memwall" / kFile;
+  if (fs::exists(installed, ignored)) return installed.string();
+  const fs::path built = fs::path(MEMWALL_BINARY_DIR) / kFile;
+  if (is_below(program, MEMWALL_BINARY_DIR) && fs::exists(built, ignored)) return built.string();
+  return "";
+}
+
+std::unique_ptr<Runtime> load_module(const std::string& path) {
+  // Never closed: CUDA's libraries leave exit handlers and thread-local data behind, and an error that the
+  // module threw has its code there.
+  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr) throw RunError("the CUDA backend cannot be loaded: " + linker_error());
+  const int version = symbol<ModuleVersionFunction>(module, "memwall_cuda_module_version", path)();
+  if (version != kModuleVersion) {
+    throw RunError(
+        fmt::format("{} is of another build of memwall (its interface is {}, this program's {}); "
+                    "build and install both together",
+                    path, version, kModuleVersion));
+  }
+  return std::unique_ptr<Runtime>(symbol<ModuleRuntimeFunction>(module, "memwall_cuda_runtime", path)());
+}
+
+std::unique_ptr<Runtime> load_runtime() {
+  std::error_code ignored;
+  const std::string path = module_path(fs::read_symlink("/proc/self/exe", ignored).string());
+  if (path.empty()) throw NoModule("this build has no CUDA backend");
+  return load_module(path);
+}
+
+bool nvidia_here() {
+  constexpr std::array kSigns = {"/dev/nvidia0", "/proc/driver/nvidia/version"};
+  return std::any_of(kSigns.begin(), kSigns.end(), [](const char* sign) {
+    std::error_code ignored;
+    return fs::exists(sign, ignored);
+  });
+}
+
+}  // namespace memwall::cuda

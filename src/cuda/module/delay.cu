@@ -1,0 +1,48 @@
+// The kernels that are the module's own.
+#include "cuda/module/launch.cuh"
+#include "kernels/cuda/platform.cuh"
+
+namespace memwall::cuda {
+struct DelayParams {
+  std::uint64_t nanoseconds;
+};
+
+struct DelayKernel {
+  using Params = DelayParams;
+  static constexpr unsigned kThreads = 1;
+  static MEMWALL_DEVICE void run(const Params& p, std::byte*) {
+    const std::uint64_t start = now();
+    while (now() - start < p.nanoseconds) {
+    }
+  }
+
+ private:
+  // Nanoseconds, in steps of up to a microsecond.
+  static MEMWALL_DEVICE std::uint64_t now() {
+    std::uint64_t time = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+    return time;
+  }
+};
+
+void require_code(const GpuProperties& properties) {
+  cudaFuncAttributes attributes{};
+  const cudaError_t status = cudaFuncGetAttributes(
+      &attributes, reinterpret_cast<const void*>(&entry<DelayKernel, DelayKernel::kThreads>));
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
+      status == cudaErrorUnsupportedPtxVersion) {
+    (void)cudaGetLastError();
+    throw RunError("memwall was built for CUDA architectures " MEMWALL_CUDA_BUILT_FOR ", not for sm_" +
+                   std::to_string(properties.arch.major) + std::to_string(properties.arch.minor) + ", the " +
+                   properties.name + "'s");
+  }
+  check(status, __FILE__, __LINE__, "cudaFuncGetAttributes");
+}
+
+void start_delay(std::uint64_t nanoseconds, const Target& target) {
+  Geometry geometry;
+  geometry.threads = DelayKernel::kThreads;
+  Starter{target}.operator()<DelayKernel>(geometry, DelayParams{nanoseconds});
+}
+
+}  // namespace memwall::cuda

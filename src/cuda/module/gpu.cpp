@@ -1,0 +1,161 @@
+#include "cuda/module/gpu.h"
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdio>
+#include <variant>
+
+#include "cuda/module/gemms.h"
+#include "cuda/module/graph.h"
+#include "cuda/module/kernels.h"
+#include "cuda/module/nvml.h"
+#include "cuda/module/properties.h"
+#include "cuda/module/stream.h"
+
+namespace memwall::cuda {
+namespace {
+
+// CUDA's current device is a thread's.
+void use(int device) {
+  thread_local int current = -1;
+  if (current == device) return;
+  MEMWALL_CHECK(cudaSetDevice(device));
+  current = device;
+}
+
+std::string gibibytes(std::int64_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text.data();
+}
+
+class CudaGpu final : public Gpu {
+ public:
+  explicit CudaGpu(const GpuProperties& properties)
+      : properties_(properties), gemms_(stream_, properties.arch), nvml_(properties.pci_id) {
+    synchronize();
+  }
+
+  const GpuProperties& properties() const override { return properties_; }
+
+  std::int64_t free_bytes() override {
+    use(properties_.index);
+    std::size_t free = 0;
+    std::size_t total = 0;
+    MEMWALL_CHECK(cudaMemGetInfo(&free, &total));
+    return static_cast<std::int64_t>(free);
+  }
+
+  void* allocate(std::int64_t bytes) override {
+    const std::int64_t free = free_bytes();
+    if (bytes > free)
+      throw RunError(gibibytes(bytes) + " do not fit: " + properties_.name + " has " + gibibytes(free) +
+                     " free");
+    void* memory = nullptr;
+    MEMWALL_CHECK(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
+    return memory;
+  }
+
+  // cudaFree waits for what runs.
+  void release(void* memory) noexcept override { let_go(cudaFree(memory)); }
+
+  void upload(void* to, const void* from, std::int64_t bytes) override {
+    copy(to, from, bytes, cudaMemcpyHostToDevice);
+  }
+  void download(void* to, const void* from, std::int64_t bytes) override {
+    copy(to, from, bytes, cudaMemcpyDeviceToHost);
+  }
+  void zero(void* memory, std::int64_t bytes) override {
+    use(properties_.index);
+    MEMWALL_CHECK(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), stream_.get()));
+    synchronize();
+  }
+
+  void launch(const Launch& launch) override {
+    use(properties_.index);
+    std::visit([&](const auto& l) { start(l, target()); }, launch);
+  }
+
+  std::vector<GemmArm> gemm_arms(const GemmProblem& problem) override {
+    use(properties_.index);
+    return gemms_.arms(problem);
+  }
+
+  void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override {
+    use(properties_.index);
+    gemms_.run(problem, arm, operands, launched_);
+  }
+
+  void synchronize() override {
+    use(properties_.index);
+    const cudaError_t status = cudaStreamSynchronize(stream_.get());
+    if (status != cudaSuccess)
+      check(status, __FILE__, __LINE__, ("waiting for the GPU" + launched_.words()).c_str());
+    launched_.clear();
+  }
+
+  double time(const std::function<void()>& launches, Timing timing) override {
+    use(properties_.index);
+    if (timing == Timing::stream) return seconds_of([&] { launches(); });
+    Graph graph(stream_, launches);
+    synchronize_keeping_names();
+    // Handing a graph over takes the host some microseconds, during which the GPU would wait with its clock
+    // running. It is kept busy meanwhile.
+    start_delay(kDelay_ns + kDelayPerNode_ns * graph.nodes(), target());
+    return seconds_of([&] { graph.launch(stream_); });
+  }
+
+  Clocks clocks() override { return nvml_.clocks(); }
+
+ private:
+  static constexpr std::uint64_t kDelay_ns = 30'000;
+  static constexpr std::uint64_t kDelayPerNode_ns = 100;
+
+  // What is created below is the current device's.
+  struct Current {
+    explicit Current(const GpuProperties& properties) {
+      use(properties.index);
+      require_code(properties);
+    }
+  };
+
+  Target target() { return {stream_.get(), launched_}; }
+
+  void copy(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind) {
+    use(properties_.index);
+    MEMWALL_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_.get()));
+    synchronize();
+  }
+
+  // Waits for what is uploaded and launched; a failure names the kernels.
+  void synchronize_keeping_names() {
+    const Launched names = launched_;
+    synchronize();
+    launched_ = names;
+  }
+
+  template <class Work>
+  double seconds_of(const Work& work) {
+    start_.record(stream_);
+    work();
+    end_.record(stream_);
+    synchronize();
+    return Event::seconds_between(start_, end_);
+  }
+
+  GpuProperties properties_;
+  Current current_{properties_};
+  Launched launched_;
+  Stream stream_;
+  Event start_;
+  Event end_;
+  Gemms gemms_;
+  Nvml nvml_;
+};
+
+}  // namespace
+
+std::unique_ptr<Gpu> open_gpu(int device) { return std::make_unique<CudaGpu>(read_properties(device)); }
+
+}  // namespace memwall::cuda
