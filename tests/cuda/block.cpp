@@ -38,8 +38,7 @@ Block::Block(const BlockSettings& settings)
       threads_(settings.geometry.threads),
       all_(threads_),
       accesses_(threads_),
-      order_(threads_),
-      warps_((threads_ + kWarp - 1) / kWarp) {
+      order_(threads_) {
   for (unsigned t = 0; t < threads_; ++t) {
     all_[t].owner = this;
     all_[t].index = t;
@@ -76,14 +75,14 @@ void Block::Thread::wait(State at) {
 // The thread is released before it sleeps and acquires when it wakes, which is after all have come: `met`
 // grows in between.
 void Block::Thread::sync_threads() {
-  void* key = owner->barrier_.key();
+  void* key = owner->meetings_.back()->of_block.key();
   sanitizers::release(key);
   wait(State::at_block_barrier);
   sanitizers::acquire(key);
 }
 
 void Block::Thread::sync_warp() {
-  void* key = owner->warps_[index / kWarp].key();
+  void* key = owner->meetings_.back()->of_warps[index / kWarp].key();
   sanitizers::release(key);
   wait(State::at_warp_barrier);
   sanitizers::acquire(key);
@@ -185,7 +184,7 @@ void Block::settle_warp(unsigned first, unsigned last) {
     for (unsigned t = first; t < last; ++t) votes |= all_[t].value << (t - first);
     for (unsigned t = first; t < last; ++t) all_[t].result = votes;
   } else {
-    ++warps_[first / kWarp].met;
+    ++meetings_.back()->of_warps[first / kWarp].met;
   }
   for (unsigned t = first; t < last; ++t) all_[t].state = State::ready;
 }
@@ -217,7 +216,7 @@ bool Block::release() {
   if (done == threads_) return false;
   if (at_barrier < threads_) fail_unmet(of_a_warp);
   count_all();
-  ++barrier_.met;
+  ++meetings_.back()->of_block.met;
   for (Thread& thread : all_) thread.state = State::ready;
   return true;
 }
@@ -240,10 +239,12 @@ void Block::abandon() noexcept {
 }
 
 void Block::begin(Index3 index) {
-  // Memory that the thread sanitizer watches is not used again within a launch, as nothing would order its
-  // second owner after its first.
+  // Where races are looked for, nothing is used again within a launch: a block is not to be ordered after the
+  // one before it.
   if (shared_.empty() || sanitizers::kRaces) {
     shared_.emplace_back(settings_.geometry.shared_bytes, kSharedSkew);
+    meetings_.push_back(std::make_unique<Meetings>());
+    meetings_.back()->of_warps.resize((threads_ + kWarp - 1) / kWarp);
     sanitizers::release(&start_key_);
   } else {
     shared_.back().forget_contents();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,11 @@ class Block {
     unsigned met = 0;
     void* key() { return &keys[met % 2]; }
   };
-  Meeting barrier_;
-  std::vector<Meeting> warps_;
+  struct Meetings {
+    Meeting of_block;
+    std::vector<Meeting> of_warps;
+  };
+  std::vector<std::unique_ptr<Meetings>> meetings_;  // the last ones are this block's
   char start_key_ = 0;
   char end_key_ = 0;
 };

@@ -95,6 +95,7 @@ void FakeGpu::launch(const Launch& launch) {
         dispatch(l, [&]<class Kernel>(const Geometry& geometry, const typename Kernel::Params& params) {
           static_assert(sizeof(params) <= 4096, "CUDA passes a kernel 4 KiB of parameters");
           found = true;
+          ++kernels_[typeid(Kernel)];
           executor_.run<Kernel>(geometry, params);
         });
       },

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "cuda/runtime.h"
@@ -42,6 +44,8 @@ class FakeGpu final : public Gpu {
   std::int64_t allocated() const { return allocated_; }
   std::int64_t most_allocated() const { return most_allocated_; }
   std::int64_t launches() const { return launches_; }
+  // How often each kernel was launched, by its type.
+  const std::map<std::type_index, std::int64_t>& kernels() const { return kernels_; }
   bool library = false;
   Clocks clocks_;
 
@@ -55,6 +59,7 @@ class FakeGpu final : public Gpu {
   std::int64_t allocated_ = 0;
   std::int64_t most_allocated_ = 0;
   std::int64_t launches_ = 0;
+  std::map<std::type_index, std::int64_t> kernels_;
 };
 
 }  // namespace memwall::cuda
