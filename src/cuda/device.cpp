@@ -40,7 +40,7 @@ std::int64_t matmul_size(const GpuProperties& p) {
   return n;
 }
 
-GpuFacts facts_of(Gpu& gpu, const Versions& versions, const std::optional<ExpectedCard>& expected) {
+GpuFacts facts_of(Gpu& gpu, const Versions& versions, const std::optional<CardMatch>& card) {
   const GpuProperties& p = gpu.properties();
   const Clocks clocks = gpu.clocks();
   GpuFacts facts;
@@ -50,10 +50,10 @@ GpuFacts facts_of(Gpu& gpu, const Versions& versions, const std::optional<Expect
   facts.cuda = versions.runtime;
   facts.cublas = versions.cublas;
   facts.ecc = p.ecc;
-  if (expected) {
-    facts.card = expected->card.title;
-    facts.card_is_datasheet = expected->datasheet;
-    facts.datasheet_GBps = expected->card.bandwidth_GBps;
+  if (card) {
+    facts.card = card->card.title;
+    facts.card_is_datasheet = !card->from_attributes;
+    facts.datasheet_GBps = card->card.bandwidth_GBps;
   }
   if (!clocks.available) facts.clocks_unknown = clocks.why_not;
   return facts;
@@ -61,7 +61,7 @@ GpuFacts facts_of(Gpu& gpu, const Versions& versions, const std::optional<Expect
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(std::unique_ptr<Gpu> gpu, const Versions& versions, const std::optional<ExpectedCard>& expected)
+  CudaDevice(std::unique_ptr<Gpu> gpu, const Versions& versions, const std::optional<CardMatch>& card)
       : gpu_(std::move(gpu)), context_(*gpu_) {
     const GpuProperties& p = gpu_->properties();
     info_.name = p.name;
@@ -77,7 +77,7 @@ class CudaDevice final : public Device {
     info_.read_buffer_bytes = info_.read_slice_bytes;
     info_.costly_launches = true;
     info_.matmul_n = matmul_size(p);
-    info_.gpu = facts_of(*gpu_, versions, expected);
+    info_.gpu = facts_of(*gpu_, versions, card);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -133,8 +133,8 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::unique_ptr<Device> make_device(std::unique_ptr<Gpu> gpu, const Versions& versions,
-                                    const std::optional<ExpectedCard>& expected) {
-  return std::make_unique<CudaDevice>(std::move(gpu), versions, expected);
+                                    const std::optional<CardMatch>& card) {
+  return std::make_unique<CudaDevice>(std::move(gpu), versions, card);
 }
 
 }  // namespace memwall::cuda

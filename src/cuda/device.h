@@ -5,18 +5,13 @@
 #include <optional>
 
 #include "bench/device.h"
-#include "card/card.h"
+#include "cuda/card_match.h"
 #include "cuda/runtime.h"
 
 namespace memwall::cuda {
 
-// What the GPU should reach, by its datasheet or else by its attributes.
-struct ExpectedCard {
-  Card card;
-  bool datasheet = false;
-};
-
+// `card`: what the GPU should reach, for reports.
 std::unique_ptr<Device> make_device(std::unique_ptr<Gpu> gpu, const Versions& versions = {},
-                                    const std::optional<ExpectedCard>& expected = std::nullopt);
+                                    const std::optional<CardMatch>& card = std::nullopt);
 
 }  // namespace memwall::cuda

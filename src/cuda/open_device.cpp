@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cuda/card_match.h"
 #include "cuda/device.h"
 #include "cuda/load.h"
 #include "input/error.h"
@@ -21,6 +22,12 @@ std::string devices_text(int count) {
   return count == 1 ? "1 device, cuda:0" : fmt::format("{} devices, cuda:0 to cuda:{}", count, count - 1);
 }
 
+std::unique_ptr<Device> open_gpu(cuda::Runtime& runtime, int index) {
+  std::unique_ptr<cuda::Gpu> gpu = runtime.open(index);
+  const std::optional<cuda::CardMatch> card = cuda::match_card(gpu->properties(), all_cards());
+  return cuda::make_device(std::move(gpu), runtime.versions(), card);
+}
+
 std::unique_ptr<Device> open_cuda(int index, const DeviceSources& sources) {
   std::unique_ptr<cuda::Runtime> runtime;
   int count = 0;
@@ -34,7 +41,7 @@ std::unique_ptr<Device> open_cuda(int index, const DeviceSources& sources) {
   if (index >= count)
     throw InputError(fmt::format("--device cuda:{}: there is no such device; this machine has {}", index,
                                  devices_text(count)));
-  return cuda::make_device(runtime->open(index));
+  return open_gpu(*runtime, index);
 }
 
 std::unique_ptr<Device> open_any(const CpuSettings& cpu, const DeviceSources& sources) {
@@ -42,7 +49,7 @@ std::unique_ptr<Device> open_any(const CpuSettings& cpu, const DeviceSources& so
   bool expected = true;  // a GPU, by whoever built memwall or the machine
   try {
     const std::unique_ptr<cuda::Runtime> runtime = sources.load_runtime();
-    if (runtime->device_count() > 0) return cuda::make_device(runtime->open(0));
+    if (runtime->device_count() > 0) return open_gpu(*runtime, 0);
     why = "there is no CUDA device";
   } catch (const cuda::NoModule& error) {
     expected = sources.nvidia_here();
