@@ -85,7 +85,9 @@ void FakeGpu::zero(void* memory, std::int64_t bytes) {
   std::memset(memory, 0, static_cast<std::size_t>(bytes));
 }
 
-void FakeGpu::launch(const Launch& launch) {
+void FakeGpu::launch(const Launch& asked) {
+  Launch launch = asked;
+  if (tamper) tamper(launch);
   ++launches_;
   bool found = false;
   executor_.touch_only(&memory_);
