@@ -299,4 +299,23 @@ MEMWALL_DEVICE void widen_f8x4(std::uint32_t word, float (&values)[4]) {
   values[3] = b.hi * 256.0F;
 }
 
+// --- for recurrent.cuh ------------------------------------------------------------------------------------
+
+// Two values as bf16 in a word, rounded to nearest even; one instruction from sm_80 on.
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+MEMWALL_DEVICE std::uint32_t pack_bfloats(float lo, float hi) {
+  std::uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
+  return word;
+}
+#else
+MEMWALL_DEVICE std::uint32_t pack_bfloats(float lo, float hi) {
+  BFloat16 low;
+  BFloat16 high;
+  narrow(lo, &low);
+  narrow(hi, &high);
+  return static_cast<std::uint32_t>(low.bits) | static_cast<std::uint32_t>(high.bits) << 16;
+}
+#endif
+
 }  // namespace memwall::cuda

@@ -31,6 +31,12 @@ std::int64_t DeviceMemory::release(void* memory) noexcept {
   return static_cast<std::int64_t>(bytes);
 }
 
+std::vector<MemoryRange> DeviceMemory::ranges() const {
+  std::vector<MemoryRange> ranges;
+  for (const auto& [data, block] : blocks_) ranges.push_back({block.data(), block.size()});
+  return ranges;
+}
+
 void DeviceMemory::check(const void* address, std::size_t bytes, const char* what) const {
   const auto* begin = static_cast<const std::byte*>(address);
   if (begin >= last_begin_ && begin + bytes <= last_end_) return;

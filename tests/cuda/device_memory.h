@@ -5,10 +5,16 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <vector>
 
 #include "tests/cuda/guarded.h"
 
 namespace memwall::cuda {
+
+struct MemoryRange {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
 
 class DeviceMemory {
  public:
@@ -16,6 +22,9 @@ class DeviceMemory {
   // Returns the bytes that were allocated. Memory that was released is not given out again soon, so that a
   // use of it is found out.
   std::int64_t release(void* memory) noexcept;
+
+  // What is allocated.
+  std::vector<MemoryRange> ranges() const;
 
   // Throws KernelError unless [address, address + bytes) lies in one allocation; `what` is its beginning:
   // "a kernel reads".

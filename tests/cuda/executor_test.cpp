@@ -305,7 +305,7 @@ struct LastBlockWins {
 TEST(CudaExecutor, FindsWhatDependsOnTheOrder) {
   Executor executor;
   std::vector<float> out(kTestThreads, 0);
-  const std::vector<Output> outputs = {{out.data(), out.size() * sizeof(float)}};
+  const std::vector<MemoryRange> outputs = {{out.data(), out.size() * sizeof(float)}};
   for (const bool defect : {false, true}) {
     const Params params{.out = out.data(), .defect = defect};
     EXPECT_EQ(order_independent(executor, outputs,

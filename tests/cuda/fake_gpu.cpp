@@ -70,22 +70,24 @@ void FakeGpu::release(void* memory) noexcept { allocated_ -= memory_.release(mem
 void FakeGpu::upload(void* to, const void* from, std::int64_t bytes) {
   forbid_in_graph("uploads");
   memory_.check(to, static_cast<std::size_t>(bytes), "the host uploads");
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void FakeGpu::download(void* to, const void* from, std::int64_t bytes) {
   forbid_in_graph("downloads");
   memory_.check(from, static_cast<std::size_t>(bytes), "the host downloads");
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void FakeGpu::zero(void* memory, std::int64_t bytes) {
   forbid_in_graph("fills memory with zeros");
   memory_.check(memory, static_cast<std::size_t>(bytes), "the host fills");
-  std::memset(memory, 0, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
 }
 
-void FakeGpu::launch(const Launch& launch) {
+void FakeGpu::launch(const Launch& asked) {
+  Launch launch = asked;
+  if (tamper) tamper(launch);
   ++launches_;
   bool found = false;
   executor_.touch_only(&memory_);

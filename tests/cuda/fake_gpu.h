@@ -46,7 +46,11 @@ class FakeGpu final : public Gpu {
   std::int64_t launches() const { return launches_; }
   // How often each kernel was launched, by its type.
   const std::map<std::type_index, std::int64_t>& kernels() const { return kernels_; }
+  // All that is allocated, for comparing what launches leave (order.h).
+  std::vector<MemoryRange> ranges() const { return memory_.ranges(); }
   bool library = false;
+  // Changes each launch before it runs, so that a check must notice; may be empty.
+  std::function<void(Launch&)> tamper;
   Clocks clocks_;
 
  private:

@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "tests/cuda/device_memory.h"
 #include "tests/cuda/executor.h"
 
 namespace memwall::cuda {
@@ -29,18 +30,13 @@ inline void set_order(Executor& executor, const ExecutorOrder& order) {
   executor.settings().seed = order.seed;
 }
 
-struct Output {
-  void* data = nullptr;
-  std::size_t bytes = 0;
-};
-
 // Calls `launch`, which runs on `executor`, in every order, from the same contents of the outputs each time:
 // true where the launches leave the same bits. The executor is in forward order afterwards.
-inline bool order_independent(Executor& executor, const std::vector<Output>& outputs,
+inline bool order_independent(Executor& executor, const std::vector<MemoryRange>& outputs,
                               const std::function<void()>& launch) {
   const auto contents = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    for (const Output& o : outputs) {
+    for (const MemoryRange& o : outputs) {
       const auto* begin = static_cast<const std::byte*>(o.data);
       bytes.emplace_back(begin, begin + o.bytes);
     }
@@ -61,7 +57,7 @@ inline bool order_independent(Executor& executor, const std::vector<Output>& out
   return equal;
 }
 
-inline void expect_order_independent(Executor& executor, const std::vector<Output>& outputs,
+inline void expect_order_independent(Executor& executor, const std::vector<MemoryRange>& outputs,
                                      const std::function<void()>& launch) {
   EXPECT_TRUE(order_independent(executor, outputs, launch))
       << "the launch's results depend on the order of blocks or threads";
