@@ -299,4 +299,64 @@ MEMWALL_DEVICE void widen_f8x4(std::uint32_t word, float (&values)[4]) {
   values[3] = b.hi * 256.0F;
 }
 
+// --- for rows, routers and streams ------------------------------------------------------------------------
+
+// Two floats as the halves of a word, `lo` the lower one, rounded to nearest even: one instruction each, but
+// for bfloats before sm_80.
+#if defined(__CUDACC__)
+MEMWALL_DEVICE std::uint32_t narrow_halves(float lo, float hi) {
+  const __half2 both = __floats2half2_rn(lo, hi);
+  std::uint32_t word;
+  memcpy(&word, &both, sizeof word);
+  return word;
+}
+#else
+MEMWALL_DEVICE std::uint32_t narrow_halves(float lo, float hi) {
+  return static_cast<std::uint32_t>(cpu::f32_to_f16(lo)) |
+         (static_cast<std::uint32_t>(cpu::f32_to_f16(hi)) << 16);
+}
+#endif
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+MEMWALL_DEVICE std::uint32_t narrow_bfloats(float lo, float hi) {
+  std::uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
+  return word;
+}
+#else
+MEMWALL_DEVICE std::uint32_t narrow_bfloats(float lo, float hi) {
+  BFloat16 low{};
+  BFloat16 high{};
+  narrow(lo, &low);
+  narrow(hi, &high);
+  return static_cast<std::uint32_t>(low.bits) | (static_cast<std::uint32_t>(high.bits) << 16);
+}
+#endif
+
+// a / b to two units in the last place; 0 where |b| passes 2^126.
+#ifdef __CUDACC__
+MEMWALL_DEVICE float quick_quotient(float a, float b) { return __fdividef(a, b); }
+#else
+MEMWALL_DEVICE float quick_quotient(float a, float b) { return a / b; }
+#endif
+
+// The largest and the least word over the warp, for every lane; one instruction from sm_80 on.
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+MEMWALL_DEVICE std::uint32_t warp_max_word(std::uint32_t word) {
+  return __reduce_max_sync(0xFFFFFFFFU, word);
+}
+MEMWALL_DEVICE std::uint32_t warp_min_word(std::uint32_t word) {
+  return __reduce_min_sync(0xFFFFFFFFU, word);
+}
+#else
+MEMWALL_DEVICE std::uint32_t warp_max_word(std::uint32_t word) {
+  MEMWALL_UNROLL
+  for (unsigned mask = kWarp / 2; mask > 0; mask /= 2) {
+    const std::uint32_t other = shuffle_xor(word, mask);
+    word = other > word ? other : word;
+  }
+  return word;
+}
+MEMWALL_DEVICE std::uint32_t warp_min_word(std::uint32_t word) { return ~warp_max_word(~word); }
+#endif
+
 }  // namespace memwall::cuda
