@@ -392,8 +392,8 @@ MEMWALL_DEVICE void widen_u4x8(std::uint32_t word, std::uint32_t zero, float (&v
   constexpr std::uint32_t k1024 = 0x64006400U;
   constexpr std::uint32_t kSixteenth = 0x2C002C00U;
   const std::uint32_t both = zero | (zero << 16);
-  const std::uint32_t low_zero = k1024 | both;                  // 1024 + zero
-  const std::uint32_t high_zero = 0xD400D400U | (both << 4);    // -(64 + zero)
+  const std::uint32_t low_zero = k1024 | both;                // 1024 + zero
+  const std::uint32_t high_zero = 0xD400D400U | (both << 4);  // -(64 + zero)
   const std::uint32_t upper = word >> 8;
   const Pair n04 = widen_halves(subtract_halves((word & 0x000F000FU) | k1024, low_zero));
   const Pair n15 = widen_halves(fma_halves((word & 0x00F000F0U) | k1024, kSixteenth, high_zero));

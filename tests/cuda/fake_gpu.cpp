@@ -155,7 +155,8 @@ double FakeGpu::time(const std::function<void()>& launches, Timing timing) {
   const Traffic& end = executor_.traffic();
   const auto bytes =
       static_cast<double>(end.bytes_read - start.bytes_read + end.bytes_written - start.bytes_written);
-  return 2e-6 * static_cast<double>(launches_ - before) + bytes / 1e12;
+  const double each = seconds_a_launch + (timing == Timing::stream ? seconds_alone : 0);
+  return each * static_cast<double>(launches_ - before) + bytes / bytes_per_s;
 }
 
 }  // namespace memwall::cuda

@@ -36,7 +36,7 @@ class FakeGpu final : public Gpu {
   std::vector<GemmArm> gemm_arms(const GemmProblem& problem) override;
   void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override;
   void synchronize() override { forbid_in_graph("synchronises"); }
-  // Two microseconds a launch and a terabyte a second of what kernels read and write.
+  // So long a launch, and so many bytes a second of what kernels read and write.
   double time(const std::function<void()>& launches, Timing timing) override;
   Clocks clocks() override { return clocks_; }
 
@@ -49,6 +49,9 @@ class FakeGpu final : public Gpu {
   // All that is allocated, for comparing what launches leave (order.h).
   std::vector<MemoryRange> ranges() const { return memory_.ranges(); }
   bool library = false;
+  double seconds_a_launch = 2e-6;
+  double bytes_per_s = 1e12;
+  double seconds_alone = 5e-6;  // more, for each launch that the host starts by itself
   // Changes each launch before it runs, so that a check must notice; may be empty.
   std::function<void(Launch&)> tamper;
   Clocks clocks_;
