@@ -47,7 +47,7 @@ class SquareTensors {
     return download_values(gpu_, type, tensor(turn, index) + at * scalar_bytes(type), count);
   }
   void forget_output(std::int64_t turn) const {
-    fill_nan(gpu_, tensor(turn, 2), n_ * n_ * scalar_bytes(type_of(2)));
+    poison(gpu_, tensor(turn, 2), n_ * n_ * scalar_bytes(type_of(2)));
   }
   double bytes() const {
     return static_cast<double>(n_ * n_ * (2 * scalar_bytes(type_) + scalar_bytes(output_type(type_))));
@@ -168,8 +168,8 @@ class MatmulOperands final : public Operands {
         problem_(problem_of(task.n, type)),
         arms_(arms_of(task, context)),
         tensors_(gpu_, task.n, type, copies, seed),
-        workspace_(gpu_, largest_workspace(arms_)),
         scales_(gpu_, 2 * 4) {
+    if (const std::int64_t bytes = largest_workspace(arms_); bytes > 0) workspace_ = Buffer(gpu_, bytes);
     const float ones[2] = {1.0F, 1.0F};
     gpu_.upload(scales_.data(), ones, sizeof ones);
   }

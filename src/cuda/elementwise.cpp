@@ -68,7 +68,7 @@ class ElementwiseOperands final : public Operands {
   }
 
   Check check(std::size_t variant) override {
-    fill_nan(gpu_, outputs_->data(), sizes_.elements * kActivation);
+    poison(gpu_, outputs_->data(), sizes_.elements * kActivation);
     // Rotary works in place, so what it reads of the rows compared is kept.
     const std::vector<std::int64_t> rows = sample_indices(sizes_.rows, 3);
     std::vector<std::vector<double>> before;

@@ -52,12 +52,14 @@ class EmbeddingOperands final : public Operands {
         layout_(work),
         tokens_(tokens),
         table_(gpu_, layout_.table_bytes),
-        scales_(gpu_, layout_.scale_bytes),
         ids_on_gpu_(gpu_, checked_mul(checked_mul(tokens, kEmbeddingDraws), kId)),
         outputs_(context.outputs.with_room(gpu_, output_bytes())) {
     const bool plain = layout_.format == GatherFormat::plain;
     fill_random(gpu_, table_.data(), table_.bytes(), plain ? random_bits(layout_.output) : kAnyBits, seed);
-    fill_random(gpu_, scales_.data(), scales_.bytes(), kScale16, seed + 1);
+    if (!plain) {
+      scales_ = Buffer(gpu_, layout_.scale_bytes);
+      fill_random(gpu_, scales_.data(), scales_.bytes(), kScale16, seed + 1);
+    }
     std::uint64_t state = seed;
     ids_.reserve(static_cast<std::size_t>(tokens * kEmbeddingDraws));
     for (std::int64_t i = 0; i < tokens * kEmbeddingDraws; ++i) {
@@ -82,7 +84,7 @@ class EmbeddingOperands final : public Operands {
   double flops(std::int64_t) const override { return 0; }
 
   Check check(std::size_t variant) override {
-    fill_nan(gpu_, outputs_->data(), output_bytes());
+    poison(gpu_, outputs_->data(), output_bytes());
     launch(variant, 0);
     Comparison comparison;
     for (const std::int64_t token : sample_indices(tokens_, 4)) {

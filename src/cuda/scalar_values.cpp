@@ -74,7 +74,7 @@ double half_ulp(ScalarType type) {
   return std::ldexp(1.0, -significand);
 }
 
-void fill_nan(Gpu& gpu, void* data, std::int64_t bytes) {
+void poison(Gpu& gpu, void* data, std::int64_t bytes) {
   fill_random(gpu, data, bytes, {.keep = 0, .set = ~std::uint32_t{0}}, 1);
 }
 

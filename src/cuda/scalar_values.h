@@ -24,7 +24,7 @@ double half_ulp(ScalarType type);
 
 // Fills with NaN (in every float format), so that an output left out does not pass for an old one. Memory as
 // for fill_random.
-void fill_nan(Gpu& gpu, void* data, std::int64_t bytes);
+void poison(Gpu& gpu, void* data, std::int64_t bytes);
 
 // The next multiple of 256 bytes, where copies and arrays begin. Throws std::overflow_error.
 std::int64_t aligned_256(std::int64_t bytes);

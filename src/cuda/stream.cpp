@@ -108,7 +108,7 @@ class StreamOperands final : public Operands {
   // The blocks' sums together against a float64 sum of the whole array.
   Check check_read(std::size_t variant) {
     const std::int64_t blocks = launches_[variant].geometry.grid_x;
-    fill_nan(gpu_, sums_.data(), blocks * kFloat);
+    poison(gpu_, sums_.data(), blocks * kFloat);
     launch(variant, 0);
     double sum = 0;
     double magnitudes = 0;
@@ -130,7 +130,7 @@ class StreamOperands final : public Operands {
 
   // Runs of elements spread over the arrays, the first and the last among them.
   Check check_written(std::size_t variant) {
-    fill_nan(gpu_, array(0, task_.arrays() - 1), elements() * kFloat);
+    poison(gpu_, array(0, task_.arrays() - 1), elements() * kFloat);
     launch(variant, 0);
     Comparison comparison;
     constexpr std::int64_t kRun = 32;

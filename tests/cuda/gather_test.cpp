@@ -33,7 +33,9 @@ TEST(CudaGather, PlainRowsAreCopied) {
             << width << ' ' << i;
       }
       EXPECT_EQ(executor.traffic().bytes_written, kRows * width * 2);
-      if (width % 16 == 0) EXPECT_EQ(executor.traffic().sectors_written * 32, kRows * width * 2);
+      if (width % 16 == 0) {
+        EXPECT_EQ(executor.traffic().sectors_written * 32, kRows * width * 2);
+      }
     });
   }
 }
