@@ -36,7 +36,7 @@ struct LinearLayout {
   std::int64_t out = 0;
   std::int64_t in = 0;
   std::int64_t pitch = 0;      // bytes from a row of quants to the next, a multiple of 16
-  int group_shift = 31;        // group = 1 << group_shift weights; 31: the row
+  int vector_shift = 31;       // a group is 1 << vector_shift vectors of 16 bytes; 31: the row
   std::int64_t groups = 0;     // a row's
   std::int64_t scales_at = 0;  // bytes from the matrix's start, a multiple of 256 as all parts'
   std::int64_t scale_bytes = 0;
@@ -52,6 +52,19 @@ bool has_linear_layout(Format format);
 
 // Throws std::invalid_argument for other formats, or sizes below 1; std::overflow_error.
 LinearLayout linear_layout(Format format, std::int64_t out, std::int64_t in);
+
+// Bytes of a matrix that a row's quants, scales and zero points are (what row shares with others included).
+struct LinearSpan {
+  std::int64_t at = 0;
+  std::int64_t bytes = 0;
+};
+LinearSpan linear_row_quants(const LinearLayout& layout, std::int64_t row);
+LinearSpan linear_row_scales(const LinearLayout& layout, std::int64_t row);
+LinearSpan linear_row_zeros(const LinearLayout& layout, std::int64_t row);
+
+// The exact values of a row, of those spans' bytes (null where a span is empty): what kernels are held to.
+void unpack_linear_row(const LinearLayout& layout, const void* quants, const void* scales, const void* zeros,
+                       float* values);
 
 // Weights in 16 bytes.
 constexpr int weights_a_vector(WeightCode code) {

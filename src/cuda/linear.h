@@ -44,6 +44,8 @@ class PlacedLinear {
   std::int64_t rows() const { return rows_; }
 
  private:
+  std::vector<float> read_x(std::size_t variant, const void* x, std::int64_t row) const;
+
   struct Arm {
     GemmProblem problem;
     int id = 0;

@@ -13,14 +13,17 @@ namespace memwall::cuda {
 
 ScalarType scalar_type(ActivationType type);
 
-// The activations beside a weight format.
-ActivationType activations_of(Format format);
-
-// The type that holds f32, f16 or bf16; others are held as f16.
+// f32 for f32, bf16 for bf16, else f16: of the activations beside a weight format, and of a bias or a norm's
+// weight in it.
 ActivationType activation_type(Format format);
+
+RandomBits random_activations(ActivationType type);
 
 // Values of an activation buffer.
 std::vector<float> download_activations(Gpu& gpu, ActivationType type, const void* from, std::int64_t count);
+
+// NaN in every float type: an output left out must not pass for an old one.
+void fill_nan(Gpu& gpu, void* data, std::int64_t bytes);
 
 // f16 and bf16 round their result: half an ulp of it, beside the tolerance of its sum.
 double rounding_tolerance(ActivationType type, double value);
@@ -31,7 +34,7 @@ class PlacedWeights {
  public:
   PlacedWeights(const LinearWork& work, Context& context, std::int64_t copies, std::uint64_t seed);
 
-  // has_linear_layout: what else of a linear has no kernel and no placement.
+  // Else there is no kernel and no placement.
   static bool supports(const LinearWork& work);
   // What one copy allocates, padding and bias included.
   static std::int64_t copy_bytes(const LinearWork& work);
@@ -50,6 +53,8 @@ class PlacedWeights {
   // The exact values of row `out`, downloaded; and its bias, 0 where there is none.
   std::vector<float> row(std::int64_t copy, std::int64_t out) const;
   float bias(std::int64_t copy, std::int64_t out) const;
+  // The one scale of a row whose rule has one, 1 elsewhere.
+  float row_scale(std::int64_t copy, std::int64_t out) const;
 
  private:
   void fill(std::byte* matrix, std::uint64_t seed) const;
