@@ -126,7 +126,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   Measurement m;
   m.copies = settings.hot ? footprint.least_copies : cold_copies(footprint, device.info());
   const std::unique_ptr<Operands> operands = device.place(task, m.copies, settings.seed);
-  if (footprint.cold) m.huge_page_share = device.huge_page_share();
+  if (footprint.cold && device.info().kind != "cuda") m.huge_page_share = device.huge_page_share();
 
   std::int64_t turn = 0;
   m.variants = time_variants(device, *operands, variants, turn);

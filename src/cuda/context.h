@@ -98,7 +98,7 @@ struct Context {
 template <class T>
 std::vector<T> download(Gpu& gpu, const void* from, std::int64_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
-  gpu.download(values.data(), from, count * static_cast<std::int64_t>(sizeof(T)));
+  if (count > 0) gpu.download(values.data(), from, count * static_cast<std::int64_t>(sizeof(T)));
   return values;
 }
 

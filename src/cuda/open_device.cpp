@@ -50,7 +50,7 @@ std::unique_ptr<Device> open_any(const CpuSettings& cpu, const DeviceSources& so
   } catch (const RunError& error) {
     why = error.what();
   }
-  if (expected) sources.notice(fmt::format("{}; this runs on the CPU (--device cpu says so)", why));
+  if (expected) sources.notice(fmt::format("{}; this runs on the CPU", why));
   return make_cpu_device(cpu);
 }
 

@@ -118,6 +118,7 @@ class Gpu {
   virtual Clocks clocks() = 0;
 };
 
+// What it opens may outlive it.
 class Runtime {
  public:
   virtual ~Runtime() = default;

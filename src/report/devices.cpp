@@ -78,10 +78,8 @@ Json gpu_row(const FoundGpu& gpu) {
 std::string cpu_text(const DeviceInfo& cpu, const Style& style) {
   std::string text = style.apply(Tone::bold, "cpu") + "     " + cpu.name + "\n";
   text += fmt::format("        {}, {}, {}\n", threads_text(cpu), cpu.instruction_set, cpu.blas);
-  text += fmt::format(
-      "        last-level cache {}, memory {} free\n",
-      mib(cpu.last_level_bytes),
-      human_gib(static_cast<double>(cpu.available_bytes)));
+  text += fmt::format("        last-level cache {}, memory {} free\n", mib(cpu.last_level_bytes),
+                      human_gib(static_cast<double>(cpu.available_bytes)));
   return text;
 }
 
@@ -94,14 +92,15 @@ std::string card_text(const FoundGpu& gpu) {
 std::string gpu_text(const FoundGpu& gpu, const Style& style) {
   const GpuProperties& p = gpu.properties;
   std::string text = style.apply(Tone::bold, fmt::format("{:<7}", device_name(gpu))) + " " + p.name + "\n";
-  text += fmt::format("        compute capability {}, {} multiprocessors at {} MHz at most, PCI {}\n",
-                      capability(p), p.multiprocessors, significant(p.sm_clock_kHz / 1e3, 4), p.pci_id);
+  text +=
+      fmt::format("        compute capability {}, {} multiprocessors at {} MHz at most, PCI {}\n",
+                  capability(p), p.multiprocessors, fmt::format("{:.0f}", p.sm_clock_kHz / 1e3), p.pci_id);
   text += fmt::format("        memory {}", human_gib(static_cast<double>(p.total_bytes)));
   if (gpu.does_not_open.empty())
     text += fmt::format(", {} free", human_gib(static_cast<double>(gpu.free_bytes)));
   if (const double peak = cuda::peak_GBps(p); peak > 0) {
     text += fmt::format(", {} bits at {} MHz: {} GB/s", p.memory_bus_bits,
-                        significant(p.memory_clock_kHz / 1e3, 5), significant(peak, 4));
+                        fmt::format("{:.0f}", p.memory_clock_kHz / 1e3), significant(peak, 4));
   }
   text += fmt::format(", ECC {}{}, L2 {}\n", p.ecc ? "on" : "off", p.integrated ? ", the system's own" : "",
                       mib(p.l2_bytes));

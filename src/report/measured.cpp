@@ -248,6 +248,7 @@ std::vector<std::string> impossible_figures(const std::vector<MeasuredStep>& ste
 
 std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
                                             const std::vector<MeasuredStep>& steps) {
+  if (device.info.kind == "cuda") return {};  // huge pages are the CPU's
   constexpr double kLeastShare = 0.5;
   const auto refused = [](const std::string& what, double share) {
     return std::vector<std::string>{

@@ -36,11 +36,13 @@ std::string rate_or_dash(double value) { return value > 0 ? significant(value, 3
 }  // namespace
 
 std::string device_text(const DeviceFigures& d, const Style& style) {
-  std::string text = style.apply(Tone::bold, d.info.name) +
-                     fmt::format("\n{}, {}, {}\n", threads_text(d.info), d.info.instruction_set, d.info.blas);
-  text += fmt::format("read {} GB/s ({}, {} on huge pages), copy {}, triad {}\n", rate_or_dash(d.read_GBps),
-                      d.read_variant, percent(d.huge_page_share), rate_or_dash(d.copy_GBps),
-                      rate_or_dash(d.triad_GBps));
+  const bool gpu = d.info.kind == "cuda";
+  std::string text = style.apply(Tone::bold, d.info.name) + "\n";
+  if (!gpu) text += threads_text(d.info) + ", ";
+  text += d.info.instruction_set + (d.info.blas.empty() ? "" : ", " + d.info.blas) + "\n";
+  text += fmt::format("read {} GB/s ({}{}), copy {}, triad {}\n", rate_or_dash(d.read_GBps), d.read_variant,
+                      gpu ? "" : fmt::format(", {} on huge pages", percent(d.huge_page_share)),
+                      rate_or_dash(d.copy_GBps), rate_or_dash(d.triad_GBps));
   // Shares of a peak are shares of these: the fastest samples of the run.
   text += fmt::format("best samples {} GB/s and {} GFLOP/s", rate_or_dash(d.peak_GBps),
                       rate_or_dash(d.peak_GFLOPs));
