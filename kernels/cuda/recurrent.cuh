@@ -38,7 +38,7 @@ MEMWALL_DEVICE void store_bfloats(BFloat16* to, const float (&values)[Elements])
   if constexpr (Elements == 8) {
     Vec16 v;
     MEMWALL_UNROLL
-    for (int i = 0; i < 4; ++i) v.word[i] = pack_bfloats(values[2 * i], values[2 * i + 1]);
+    for (int i = 0; i < 4; ++i) v.word[i] = narrow_bfloats(values[2 * i], values[2 * i + 1]);
     store(reinterpret_cast<Vec16*>(to), v);
   } else {
     BFloat16 v;
@@ -214,7 +214,7 @@ struct StateUpdateKernel {
     Vec16 raw;
     MEMWALL_UNROLL
     for (int w = 0; w < 4; ++w)
-      raw.word[w] = Narrow ? pack_bfloats(s[kElements / 4 * w], s[kElements / 4 * w + kElements / 8])
+      raw.word[w] = Narrow ? narrow_bfloats(s[kElements / 4 * w], s[kElements / 4 * w + kElements / 8])
                            : float_as_bits(s[w]);
     return raw;
   }
