@@ -22,6 +22,7 @@
 #include <cuda_fp16.h>
 #define MEMWALL_DEVICE __device__ __forceinline__
 #define MEMWALL_UNROLL _Pragma("unroll")
+#define MEMWALL_NO_UNROLL _Pragma("unroll 1")
 #else
 #include <atomic>
 
@@ -29,6 +30,7 @@
 #include "kernels/cuda/host_thread.h"
 #define MEMWALL_DEVICE inline
 #define MEMWALL_UNROLL
+#define MEMWALL_NO_UNROLL
 #endif
 
 namespace memwall::cuda {
@@ -284,19 +286,187 @@ MEMWALL_DEVICE Pair widen_bfloats(std::uint32_t word) {
   return {bits_as_float(word << 16), bits_as_float(word & 0xFFFF0000U)};
 }
 
-// Four E4M3 values of a word, the lowest byte first. Sign and the other bits land in a half's places, whose
-// exponent then is 8 too small (bias 15 against 7), subnormals included. A NaN (0x7F) becomes 480: no weight
-// is one.
+// --- arithmetic on two halves of a word, and widening by it ------------------------------------------------
+
+#ifdef __CUDACC__
+MEMWALL_DEVICE std::uint32_t subtract_halves(std::uint32_t a, std::uint32_t b) {
+  const __half2 d = __hsub2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b));
+  return *reinterpret_cast<const std::uint32_t*>(&d);
+}
+// a * b + c, rounded once.
+MEMWALL_DEVICE std::uint32_t fma_halves(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const __half2 d = __hfma2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b),
+                            *reinterpret_cast<const __half2*>(&c));
+  return *reinterpret_cast<const std::uint32_t*>(&d);
+}
+MEMWALL_DEVICE std::uint32_t multiply_halves(std::uint32_t a, std::uint32_t b) {
+  const __half2 d = __hmul2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b));
+  return *reinterpret_cast<const std::uint32_t*>(&d);
+}
+// Byte i of the result is byte (selector >> 4i) & 7 of b:a.
+MEMWALL_DEVICE std::uint32_t byte_perm(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
+  return __byte_perm(a, b, selector);
+}
+// What other blocks of the same launch may have written: past this multiprocessor's own cache.
+MEMWALL_DEVICE float load_fresh(const float* p) { return __ldcg(p); }
+#else
+namespace detail {
+template <class Op>
+std::uint32_t on_halves(std::uint32_t a, std::uint32_t b, std::uint32_t c, Op op) {
+  std::uint32_t result = 0;
+  for (unsigned shift = 0; shift < 32; shift += 16) {
+    const auto half = [shift](std::uint32_t word) {
+      return cpu::f16_to_f32(static_cast<std::uint16_t>(word >> shift));
+    };
+    result |= static_cast<std::uint32_t>(cpu::f32_to_f16(op(half(a), half(b), half(c)))) << shift;
+  }
+  return result;
+}
+}  // namespace detail
+MEMWALL_DEVICE std::uint32_t subtract_halves(std::uint32_t a, std::uint32_t b) {
+  return detail::on_halves(a, b, 0, [](float x, float y, float) { return x - y; });
+}
+// In f32 a product of halves is exact; the sums that kernels use it for are too.
+MEMWALL_DEVICE std::uint32_t fma_halves(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  return detail::on_halves(a, b, c, [](float x, float y, float z) { return x * y + z; });
+}
+MEMWALL_DEVICE std::uint32_t multiply_halves(std::uint32_t a, std::uint32_t b) {
+  return detail::on_halves(a, b, 0, [](float x, float y, float) { return x * y; });
+}
+MEMWALL_DEVICE std::uint32_t byte_perm(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
+  const std::uint64_t both = (static_cast<std::uint64_t>(b) << 32) | a;
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned from = (selector >> (4 * i)) & 7U;
+    result |= static_cast<std::uint32_t>((both >> (8 * from)) & 0xFFU) << (8 * i);
+  }
+  return result;
+}
+MEMWALL_DEVICE float load_fresh(const float* p) { return load(p); }
+#endif
+
+// Four E4M3 values of a word, the lowest byte first.
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
 MEMWALL_DEVICE void widen_f8x4(std::uint32_t word, float (&values)[4]) {
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(low) : "h"(static_cast<unsigned short>(word)));
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(high) : "h"(static_cast<unsigned short>(word >> 16)));
+  const Pair a = widen_halves(low);
+  const Pair b = widen_halves(high);
+  values[0] = a.lo;
+  values[1] = a.hi;
+  values[2] = b.lo;
+  values[3] = b.hi;
+}
+#else
+// Sign and the other bits land in a half's places, whose exponent then is 8 too small (bias 15 against 7),
+// subnormals included. A NaN (0x7F) becomes 480: no weight is one.
+MEMWALL_DEVICE void widen_f8x4(std::uint32_t word, float (&values)[4]) {
+  constexpr std::uint32_t k256 = 0x5C005C00U;  // as halves
   const std::uint32_t odd = ((word & 0x7F007F00U) >> 1) | (word & 0x80008000U);
   const std::uint32_t even_bytes = word << 8;
   const std::uint32_t even = ((even_bytes & 0x7F007F00U) >> 1) | (even_bytes & 0x80008000U);
-  const Pair a = widen_halves(even);
-  const Pair b = widen_halves(odd);
-  values[0] = a.lo * 256.0F;
-  values[1] = b.lo * 256.0F;
-  values[2] = a.hi * 256.0F;
-  values[3] = b.hi * 256.0F;
+  const Pair a = widen_halves(multiply_halves(even, k256));
+  const Pair b = widen_halves(multiply_halves(odd, k256));
+  values[0] = a.lo;
+  values[1] = b.lo;
+  values[2] = a.hi;
+  values[3] = b.hi;
 }
+#endif
+
+// Four signed bytes of a word, the lowest first. A byte more 128 is the lowest of a float of 2^23's mantissa.
+MEMWALL_DEVICE void widen_i8x4(std::uint32_t word, float (&values)[4]) {
+  constexpr std::uint32_t k2To23 = 0x4B000000U;
+  const std::uint32_t biased = word ^ 0x80808080U;
+  values[0] = bits_as_float(byte_perm(biased, k2To23, 0x7650U)) - 8388736.0F;
+  values[1] = bits_as_float(byte_perm(biased, k2To23, 0x7651U)) - 8388736.0F;
+  values[2] = bits_as_float(byte_perm(biased, k2To23, 0x7652U)) - 8388736.0F;
+  values[3] = bits_as_float(byte_perm(biased, k2To23, 0x7653U)) - 8388736.0F;
+}
+
+// Eight nibbles of a word less `zero` (0 to 15), the lowest first. A nibble lies in the lowest bits of the
+// half 1024, or 4 bits higher, where it counts 16 times; what is subtracted is exact in both.
+MEMWALL_DEVICE void widen_u4x8(std::uint32_t word, std::uint32_t zero, float (&values)[8]) {
+  constexpr std::uint32_t k1024 = 0x64006400U;
+  constexpr std::uint32_t kSixteenth = 0x2C002C00U;
+  const std::uint32_t both = zero | (zero << 16);
+  const std::uint32_t low_zero = k1024 | both;                  // 1024 + zero
+  const std::uint32_t high_zero = 0xD400D400U | (both << 4);    // -(64 + zero)
+  const std::uint32_t upper = word >> 8;
+  const Pair n04 = widen_halves(subtract_halves((word & 0x000F000FU) | k1024, low_zero));
+  const Pair n15 = widen_halves(fma_halves((word & 0x00F000F0U) | k1024, kSixteenth, high_zero));
+  const Pair n26 = widen_halves(subtract_halves((upper & 0x000F000FU) | k1024, low_zero));
+  const Pair n37 = widen_halves(fma_halves((upper & 0x00F000F0U) | k1024, kSixteenth, high_zero));
+  values[0] = n04.lo;
+  values[1] = n15.lo;
+  values[2] = n26.lo;
+  values[3] = n37.lo;
+  values[4] = n04.hi;
+  values[5] = n15.hi;
+  values[6] = n26.hi;
+  values[7] = n37.hi;
+}
+
+// --- for rows, routers and streams ------------------------------------------------------------------------
+
+// Two floats as the halves of a word, `lo` the lower one, rounded to nearest even: one instruction each, but
+// for bfloats before sm_80.
+#if defined(__CUDACC__)
+MEMWALL_DEVICE std::uint32_t narrow_halves(float lo, float hi) {
+  const __half2 both = __floats2half2_rn(lo, hi);
+  std::uint32_t word;
+  memcpy(&word, &both, sizeof word);
+  return word;
+}
+#else
+MEMWALL_DEVICE std::uint32_t narrow_halves(float lo, float hi) {
+  return static_cast<std::uint32_t>(cpu::f32_to_f16(lo)) |
+         (static_cast<std::uint32_t>(cpu::f32_to_f16(hi)) << 16);
+}
+#endif
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+MEMWALL_DEVICE std::uint32_t narrow_bfloats(float lo, float hi) {
+  std::uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
+  return word;
+}
+#else
+MEMWALL_DEVICE std::uint32_t narrow_bfloats(float lo, float hi) {
+  BFloat16 low{};
+  BFloat16 high{};
+  narrow(lo, &low);
+  narrow(hi, &high);
+  return static_cast<std::uint32_t>(low.bits) | (static_cast<std::uint32_t>(high.bits) << 16);
+}
+#endif
+
+// a / b to two units in the last place; 0 where |b| passes 2^126.
+#ifdef __CUDACC__
+MEMWALL_DEVICE float quick_quotient(float a, float b) { return __fdividef(a, b); }
+#else
+MEMWALL_DEVICE float quick_quotient(float a, float b) { return a / b; }
+#endif
+
+// The largest and the least word over the warp, for every lane; one instruction from sm_80 on.
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+MEMWALL_DEVICE std::uint32_t warp_max_word(std::uint32_t word) {
+  return __reduce_max_sync(0xFFFFFFFFU, word);
+}
+MEMWALL_DEVICE std::uint32_t warp_min_word(std::uint32_t word) {
+  return __reduce_min_sync(0xFFFFFFFFU, word);
+}
+#else
+MEMWALL_DEVICE std::uint32_t warp_max_word(std::uint32_t word) {
+  MEMWALL_UNROLL
+  for (unsigned mask = kWarp / 2; mask > 0; mask /= 2) {
+    const std::uint32_t other = shuffle_xor(word, mask);
+    word = other > word ? other : word;
+  }
+  return word;
+}
+MEMWALL_DEVICE std::uint32_t warp_min_word(std::uint32_t word) { return ~warp_max_word(~word); }
+#endif
 
 }  // namespace memwall::cuda

@@ -1,9 +1,16 @@
 // The bodies of the memory probes (stream.h). What makes a probe a ceiling is many bytes in flight: each
-// thread issues `Unroll` independent 16-byte loads before it uses the first.
+// thread issues its batch of independent 16-byte loads before it uses the first. A batch's loads lie a grid's
+// width apart, so that all blocks together sweep the array, and the last, incomplete batch is spread over
+// them to within one load a thread.
+//
+// Kernels that state kMinBlocks shall be launched with it (__launch_bounds__(kThreads, kMinBlocks)): without
+// a second argument ptxas 13.0 schedules for few registers, and keeps 4 loads in flight however long the
+// batch.
 #pragma once
 
 #include "kernels/cuda/platform.cuh"
 #include "kernels/cuda/stream.h"
+#include "kernels/cuda/vector16.cuh"
 
 namespace memwall::cuda {
 
@@ -11,19 +18,13 @@ template <int Unroll>
 struct ReadKernel {
   using Params = StreamParams;
   static constexpr unsigned kThreads = kStreamThreads;
+  static constexpr unsigned kMinBlocks = resident_stream_blocks(StreamKind::read, Unroll);
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
-    const auto* a = reinterpret_cast<const Vec16*>(p.a);
     const std::int64_t stride = static_cast<std::int64_t>(grid_x()) * kThreads;
     std::int64_t i = static_cast<std::int64_t>(block_x()) * kThreads + thread_x();
     float sum = 0;
-    for (; i + (Unroll - 1) * stride < p.vectors; i += Unroll * stride) {
-      Vec16 v[Unroll];
-      MEMWALL_UNROLL
-      for (int u = 0; u < Unroll; ++u) v[u] = load_streaming(a + i + u * stride);
-      MEMWALL_UNROLL
-      for (int u = 0; u < Unroll; ++u) sum += sum_of(v[u]);
-    }
-    for (; i < p.vectors; i += stride) sum += sum_of(load_streaming(a + i));
+    for (; i + (Unroll - 1) * stride < p.vectors; i += Unroll * stride) sum += batch<true>(p, i, stride);
+    if (i < p.vectors) sum += batch<false>(p, i, stride);
     sum = warp_sum(sum);
     auto* sums = reinterpret_cast<float*>(shared);
     if (lane() == 0) sums[warp()] = sum;
@@ -35,59 +36,92 @@ struct ReadKernel {
   }
 
  private:
-  static MEMWALL_DEVICE float sum_of(const Vec16& v) {
-    return (bits_as_float(v.word[0]) + bits_as_float(v.word[1])) +
-           (bits_as_float(v.word[2]) + bits_as_float(v.word[3]));
+  template <bool Whole>
+  static MEMWALL_DEVICE float batch(const Params& p, std::int64_t i, std::int64_t stride) {
+    const auto* a = static_cast<const Vec16*>(p.a);
+    Vec16 v[Unroll];
+    MEMWALL_UNROLL
+    for (int u = 0; u < Unroll; ++u) {
+      v[u] = Vec16{};
+      if (Whole || i + u * stride < p.vectors) v[u] = load_streaming(a + i + u * stride);
+    }
+    float sum = 0;
+    MEMWALL_UNROLL
+    for (int u = 0; u < Unroll; ++u) {
+      sum += (bits_as_float(v[u].word[0]) + bits_as_float(v[u].word[1])) +
+             (bits_as_float(v[u].word[2]) + bits_as_float(v[u].word[3]));
+    }
+    return sum;
   }
 };
 
-template <StreamKind Kind, bool Streaming>
+template <StreamKind Kind, bool Streaming, class T = float>
 struct WriteKernel {
   using Params = StreamParams;
   static constexpr unsigned kThreads = kStreamThreads;
+  static constexpr unsigned kMinBlocks = resident_stream_blocks(Kind, kWriteUnroll);
   static constexpr bool kReadsB = Kind == StreamKind::add || Kind == StreamKind::triad;
   static MEMWALL_DEVICE void run(const Params& p, std::byte*) {
-    constexpr int kUnroll = 4;
     const std::int64_t stride = static_cast<std::int64_t>(grid_x()) * kThreads;
-    std::int64_t i = static_cast<std::int64_t>(block_x()) * kThreads + thread_x();
-    for (; i + (kUnroll - 1) * stride < p.vectors; i += kUnroll * stride) {
-      Vec16 a[kUnroll];
-      Vec16 b[kUnroll];
-      MEMWALL_UNROLL
-      for (int u = 0; u < kUnroll; ++u)
-        a[u] = load_streaming(reinterpret_cast<const Vec16*>(p.a) + i + u * stride);
-      MEMWALL_UNROLL
-      for (int u = 0; kReadsB && u < kUnroll; ++u)
-        b[u] = load_streaming(reinterpret_cast<const Vec16*>(p.b) + i + u * stride);
-      MEMWALL_UNROLL
-      for (int u = 0; u < kUnroll; ++u) write(p, i + u * stride, a[u], b[u]);
-    }
-    for (; i < p.vectors; i += stride) {
-      const Vec16 a = load_streaming(reinterpret_cast<const Vec16*>(p.a) + i);
-      Vec16 b{};
-      if (kReadsB) b = load_streaming(reinterpret_cast<const Vec16*>(p.b) + i);
-      write(p, i, a, b);
-    }
+    const std::int64_t first = static_cast<std::int64_t>(block_x()) * kThreads + thread_x();
+    std::int64_t i = first;
+    for (; i + (kWriteUnroll - 1) * stride < p.vectors; i += kWriteUnroll * stride) batch<true>(p, i, stride);
+    if (i < p.vectors) batch<false>(p, i, stride);
+    if (first < p.tail) element(p, p.vectors * kInVector<T> + first);
   }
 
  private:
-  static MEMWALL_DEVICE void write(const Params& p, std::int64_t i, const Vec16& a, const Vec16& b) {
-    Vec16 c{};
+  template <bool Whole>
+  static MEMWALL_DEVICE void batch(const Params& p, std::int64_t i, std::int64_t stride) {
+    Vec16 a[kWriteUnroll];
+    Vec16 b[kWriteUnroll];
     MEMWALL_UNROLL
-    for (int w = 0; w < 4; ++w) {
-      const float x = bits_as_float(a.word[w]);
-      float y = x;
-      if (Kind == StreamKind::scale) y = 0.4F * x;
-      if (Kind == StreamKind::add) y = x + bits_as_float(b.word[w]);
-      if (Kind == StreamKind::triad) y = x + 0.4F * bits_as_float(b.word[w]);
-      c.word[w] = float_as_bits(y);
+    for (int u = 0; u < kWriteUnroll; ++u) {
+      if (Whole || i + u * stride < p.vectors)
+        a[u] = load_streaming(static_cast<const Vec16*>(p.a) + i + u * stride);
     }
-    auto* to = reinterpret_cast<Vec16*>(p.c) + i;
-    if (Streaming) {
-      store_streaming(to, c);
-    } else {
-      store(to, c);
+    MEMWALL_UNROLL
+    for (int u = 0; kReadsB && u < kWriteUnroll; ++u) {
+      if (Whole || i + u * stride < p.vectors)
+        b[u] = load_streaming(static_cast<const Vec16*>(p.b) + i + u * stride);
     }
+    MEMWALL_UNROLL
+    for (int u = 0; u < kWriteUnroll; ++u) {
+      if (Whole || i + u * stride < p.vectors) {
+        auto* to = static_cast<Vec16*>(p.c) + i + u * stride;
+        const Vec16 c = Kind == StreamKind::copy ? a[u] : computed(a[u], b[u]);
+        if (Streaming) {
+          store_streaming(to, c);
+        } else {
+          store(to, c);
+        }
+      }
+    }
+  }
+
+  static MEMWALL_DEVICE Vec16 computed(const Vec16& a, const Vec16& b) {
+    float x[kInVector<T>];
+    float y[kInVector<T>];
+    widen_vector<T>(a, x);
+    if (kReadsB) widen_vector<T>(b, y);
+    MEMWALL_UNROLL
+    for (int e = 0; e < kInVector<T>; ++e) x[e] = value(x[e], kReadsB ? y[e] : 0.0F);
+    return narrow_vector<T>(x);
+  }
+
+  static MEMWALL_DEVICE void element(const Params& p, std::int64_t at) {
+    const float a = widen(load_streaming(static_cast<const T*>(p.a) + at));
+    const float b = kReadsB ? widen(load_streaming(static_cast<const T*>(p.b) + at)) : 0.0F;
+    T rounded{};
+    narrow(value(a, b), &rounded);
+    store(static_cast<T*>(p.c) + at, rounded);
+  }
+
+  static MEMWALL_DEVICE float value(float a, float b) {
+    if (Kind == StreamKind::scale) return 0.4F * a;
+    if (Kind == StreamKind::add) return a + b;
+    if (Kind == StreamKind::triad) return a + 0.4F * b;
+    return a;
   }
 };
 
@@ -98,6 +132,7 @@ void dispatch(const StreamLaunch& launch, Run&& run) {
     run.template operator()<decltype(kernel)>(launch.geometry, launch.params);
   };
   const auto write = [&](auto plain, auto streaming) { launch.streaming ? go(streaming) : go(plain); };
+  constexpr StreamKind kAdd = StreamKind::add;
   switch (launch.kind) {
     case StreamKind::read:
       if (launch.unroll == 16) return go(ReadKernel<16>());
@@ -106,10 +141,17 @@ void dispatch(const StreamLaunch& launch, Run&& run) {
       return write(WriteKernel<StreamKind::copy, false>(), WriteKernel<StreamKind::copy, true>());
     case StreamKind::scale:
       return write(WriteKernel<StreamKind::scale, false>(), WriteKernel<StreamKind::scale, true>());
-    case StreamKind::add:
-      return write(WriteKernel<StreamKind::add, false>(), WriteKernel<StreamKind::add, true>());
     case StreamKind::triad:
       return write(WriteKernel<StreamKind::triad, false>(), WriteKernel<StreamKind::triad, true>());
+    case StreamKind::add:
+      break;
+  }
+  if (launch.type == StreamType::f16) {
+    write(WriteKernel<kAdd, false, Half>(), WriteKernel<kAdd, true, Half>());
+  } else if (launch.type == StreamType::bf16) {
+    write(WriteKernel<kAdd, false, BFloat16>(), WriteKernel<kAdd, true, BFloat16>());
+  } else {
+    write(WriteKernel<kAdd, false>(), WriteKernel<kAdd, true>());
   }
 }
 

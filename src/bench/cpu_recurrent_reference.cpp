@@ -41,8 +41,9 @@ void ReferenceRecurrence::compare(Comparison& comparison) const {
       y += s * query;
       queries += std::abs(query);
     }
-    comparison.add(static_cast<double>(op.y[row]), y,
-                   (rounding + (token > 0 ? storing : 0)) * largest * queries + 1e-30);
+    comparison.add(
+        static_cast<double>(op.y[row]), y,
+        (rounding + (token > 0 ? storing : 0)) * largest * queries + output_rounding * std::abs(y) + 1e-30);
   }
   for (std::size_t j = 0; j < now.size(); ++j)
     comparison.add(stored[j], now[j], (rounding + storing) * largest + 1e-30);
@@ -60,7 +61,7 @@ void ReferenceConvolution::compare(Comparison& comparison) const {
     // Inputs of this launch's own earlier tokens were kept as bf16.
     comparison.add(outputs[token], sum,
                    dot_tolerance(static_cast<std::int64_t>(kernel.size()), magnitude) +
-                       (token > 0 ? magnitude / 256 : 0));
+                       (token > 0 ? magnitude / 256 : 0) + output_rounding * std::abs(sum));
   }
   for (std::size_t t = 0; t < stored.size(); ++t) {
     const double expected = inputs[inputs.size() - stored.size() + t];

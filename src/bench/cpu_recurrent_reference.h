@@ -17,6 +17,7 @@ struct ReferenceRecurrence {
   std::vector<cpu::Recurrence> steps;  // a token each, as they were run
   std::vector<double> state;           // the row's elements before the first step
   std::vector<double> stored;          // and after the last, as the kernel left them
+  double output_rounding = 0;          // relative, of y: 0 where it is f32
 
   // Adds the row's output of every step and the state it ends with.
   void compare(Comparison& comparison) const;
@@ -28,6 +29,7 @@ struct ReferenceConvolution {
   std::vector<double> inputs;   // those kept from before, then a token each
   std::vector<double> outputs;  // a token each, as the kernel left them
   std::vector<double> stored;   // the inputs it kept
+  double output_rounding = 0;   // relative, of the outputs
 
   void compare(Comparison& comparison) const;
 };

@@ -18,6 +18,21 @@
 #include "kernels/cuda/stream.cuh"
 
 namespace memwall::cuda {
+namespace {
+
+template <class Call>
+class Finally {
+ public:
+  explicit Finally(Call call) : call_(call) {}
+  ~Finally() { call_(); }
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+
+ private:
+  Call call_;
+};
+
+}  // namespace
 
 GpuProperties fake_properties(int major, int minor) {
   GpuProperties properties;
@@ -37,48 +52,58 @@ GpuProperties fake_properties(int major, int minor) {
 FakeGpu::FakeGpu(GpuProperties properties)
     : properties_(std::move(properties)), executor_({.arch = properties_.arch}) {}
 
-FakeGpu::~FakeGpu() {
-  for (const auto& [memory, bytes] : blocks_) std::free(memory);
+void FakeGpu::forbid_in_graph(const char* what) const {
+  if (capturing_) throw KernelError(std::string("a graph's capture ") + what);
 }
 
 void* FakeGpu::allocate(std::int64_t bytes) {
+  forbid_in_graph("allocates");
   if (bytes > free_bytes()) throw RunError("fake.cpp:1: allocate: out of memory");
-  // To the byte, so that the address sanitizer sees an access beyond it; aligned as on a GPU.
-  void* memory = std::aligned_alloc(256, static_cast<std::size_t>((bytes + 255) / 256 * 256));
-  std::memset(memory, 0xFF, static_cast<std::size_t>((bytes + 255) / 256 * 256));
-  blocks_[memory] = bytes;
+  void* memory = memory_.allocate(bytes);
   allocated_ += bytes;
   most_allocated_ = std::max(most_allocated_, allocated_);
   return memory;
 }
 
-void FakeGpu::release(void* memory) noexcept {
-  allocated_ -= blocks_[memory];
-  blocks_.erase(memory);
-  std::free(memory);
-}
+void FakeGpu::release(void* memory) noexcept { allocated_ -= memory_.release(memory); }
 
 void FakeGpu::upload(void* to, const void* from, std::int64_t bytes) {
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  forbid_in_graph("uploads");
+  memory_.check(to, static_cast<std::size_t>(bytes), "the host uploads");
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void FakeGpu::download(void* to, const void* from, std::int64_t bytes) {
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  forbid_in_graph("downloads");
+  memory_.check(from, static_cast<std::size_t>(bytes), "the host downloads");
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void FakeGpu::zero(void* memory, std::int64_t bytes) {
-  std::memset(memory, 0, static_cast<std::size_t>(bytes));
+  forbid_in_graph("fills memory with zeros");
+  memory_.check(memory, static_cast<std::size_t>(bytes), "the host fills");
+  if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
 }
 
-void FakeGpu::launch(const Launch& launch) {
+void FakeGpu::launch(const Launch& asked) {
+  Launch launch = asked;
+  if (tamper) tamper(launch);
   ++launches_;
+  bool found = false;
+  executor_.touch_only(&memory_);
+  const Finally restore([&] { executor_.touch_only(nullptr); });
   std::visit(
       [&](const auto& l) {
         dispatch(l, [&]<class Kernel>(const Geometry& geometry, const typename Kernel::Params& params) {
+          static_assert(sizeof(params) <= 4096, "CUDA passes a kernel 4 KiB of parameters");
+          found = true;
+          ++kernels_[typeid(Kernel)];
           executor_.run<Kernel>(geometry, params);
         });
       },
       launch);
+  if (!found) throw KernelError("a launch that names no kernel");
+  memory_.check_guards();
 }
 
 std::vector<GemmArm> FakeGpu::gemm_arms(const GemmProblem& problem) {
@@ -90,6 +115,13 @@ std::vector<GemmArm> FakeGpu::gemm_arms(const GemmProblem& problem) {
 
 void FakeGpu::gemm(const GemmProblem& problem, int, const GemmOperands& operands) {
   ++launches_;
+  const auto element = static_cast<std::size_t>(problem.type == ScalarType::f32 ? 4 : 2);
+  const auto check = [&](const void* begin, std::int64_t elements, const char* what) {
+    memory_.check(begin, static_cast<std::size_t>(elements) * element, what);
+  };
+  check(operands.x, problem.m * problem.k, "the library reads");
+  check(operands.w, (problem.n - 1) * problem.w_pitch + problem.k, "the library reads");
+  check(operands.y, problem.m * problem.n, "the library writes");
   const auto get = [&](const void* from, std::int64_t i) -> double {
     if (problem.type == ScalarType::f32) return static_cast<double>(static_cast<const float*>(from)[i]);
     const std::uint16_t bits = static_cast<const std::uint16_t*>(from)[i];
@@ -112,10 +144,14 @@ void FakeGpu::gemm(const GemmProblem& problem, int, const GemmOperands& operands
   }
 }
 
-double FakeGpu::time(const std::function<void()>& launches, Timing) {
+double FakeGpu::time(const std::function<void()>& launches, Timing timing) {
   const std::int64_t before = launches_;
   const Traffic start = executor_.traffic();
-  launches();
+  {
+    capturing_ = timing == Timing::graph;
+    const Finally restore([&] { capturing_ = false; });
+    launches();
+  }
   const Traffic& end = executor_.traffic();
   const auto bytes =
       static_cast<double>(end.bytes_read - start.bytes_read + end.bytes_written - start.bytes_written);

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "cuda/runtime.h"
+#include "tests/cuda/device_memory.h"
 #include "tests/cuda/executor.h"
 
 namespace memwall::cuda {
@@ -15,10 +17,12 @@ namespace memwall::cuda {
 // A small one of that architecture: 4 multiprocessors, 1 MiB of L2, 1 GiB of memory.
 GpuProperties fake_properties(int major = 9, int minor = 0);
 
+// Memory is filled with NaN when it is allocated. Launches, copies and library calls throw KernelError where
+// they touch what is not allocated on it, or has been freed; and so does whatever a capture in a graph
+// forbids.
 class FakeGpu final : public Gpu {
  public:
   explicit FakeGpu(GpuProperties properties = fake_properties());
-  ~FakeGpu() override;
 
   const GpuProperties& properties() const override { return properties_; }
   std::int64_t free_bytes() override { return properties_.total_bytes - allocated_; }
@@ -31,7 +35,7 @@ class FakeGpu final : public Gpu {
   // One arm for f32, f16 and bf16 where `library` is set: plain loops, summed in double.
   std::vector<GemmArm> gemm_arms(const GemmProblem& problem) override;
   void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override;
-  void synchronize() override {}
+  void synchronize() override { forbid_in_graph("synchronises"); }
   // Two microseconds a launch and a terabyte a second of what kernels read and write.
   double time(const std::function<void()>& launches, Timing timing) override;
   Clocks clocks() override { return clocks_; }
@@ -40,16 +44,26 @@ class FakeGpu final : public Gpu {
   std::int64_t allocated() const { return allocated_; }
   std::int64_t most_allocated() const { return most_allocated_; }
   std::int64_t launches() const { return launches_; }
+  // How often each kernel was launched, by its type.
+  const std::map<std::type_index, std::int64_t>& kernels() const { return kernels_; }
+  // All that is allocated, for comparing what launches leave (order.h).
+  std::vector<MemoryRange> ranges() const { return memory_.ranges(); }
   bool library = false;
+  // Changes each launch before it runs, so that a check must notice; may be empty.
+  std::function<void(Launch&)> tamper;
   Clocks clocks_;
 
  private:
+  void forbid_in_graph(const char* what) const;
+
   GpuProperties properties_;
   Executor executor_;
-  std::map<void*, std::int64_t> blocks_;
+  DeviceMemory memory_;
+  bool capturing_ = false;
   std::int64_t allocated_ = 0;
   std::int64_t most_allocated_ = 0;
   std::int64_t launches_ = 0;
+  std::map<std::type_index, std::int64_t> kernels_;
 };
 
 }  // namespace memwall::cuda

@@ -1,0 +1,32 @@
+// Scalars of device memory as the host sees them: for checks against float64.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cuda/context.h"
+#include "format/format.h"
+
+namespace memwall::cuda {
+
+// The scalar that a plain float format, or f8_e4m3, stores; none for the others.
+std::optional<ScalarType> scalar_type(Format format);
+
+// What makes random words floats of that type.
+RandomBits random_bits(ScalarType type);
+
+// `count` scalars from `from` on, widened exactly.
+std::vector<double> download_values(Gpu& gpu, ScalarType type, const void* from, std::int64_t count);
+
+// Half a unit in the last place of a number of magnitude 1 to 2: the relative error of a rounded output.
+double half_ulp(ScalarType type);
+
+// Fills with NaN (in every float format), so that an output left out does not pass for an old one. Memory as
+// for fill_random.
+void poison(Gpu& gpu, void* data, std::int64_t bytes);
+
+// The next multiple of 256 bytes, where copies and arrays begin. Throws std::overflow_error.
+std::int64_t aligned_256(std::int64_t bytes);
+
+}  // namespace memwall::cuda

@@ -1,0 +1,118 @@
+// One block of a launch after another: its threads, their meetings and its shared memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/geometry.h"
+#include "kernels/cuda/host_thread.h"
+#include "tests/cuda/device_memory.h"
+#include "tests/cuda/executor.h"
+#include "tests/cuda/guarded.h"
+#include "tests/cuda/traffic.h"
+
+namespace memwall::cuda {
+
+class Fiber;
+
+struct BlockSettings {
+  const Geometry& geometry;
+  const std::function<void(std::byte*)>& body;
+  Order threads = Order::forward;
+  std::uint64_t seed = 1;
+  TrafficCounter* counter = nullptr;
+  const DeviceMemory* memory = nullptr;
+};
+
+class Block {
+ public:
+  explicit Block(const BlockSettings& settings);
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  // Throws KernelError, or what the kernel throws.
+  void run(Index3 block);
+
+ private:
+  enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, at_exchange, at_ballot, done };
+
+  // A copy that a wait has not covered yet.
+  struct PendingCopy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+    int group;
+  };
+
+  // Thrown on the threads that shall end because another one failed.
+  struct Abandoned {};
+
+  struct Thread final : HostThread {
+    Block* owner = nullptr;
+    Fiber* fiber = nullptr;
+    State state = State::ready;
+    bool begun = false;
+    std::uint64_t value = 0;  // what it brings to a meeting
+    unsigned from = 0;
+    std::uint64_t result = 0;  // and takes from it
+    std::vector<PendingCopy> copies;
+    int groups = 0;  // committed
+
+    void sync_threads() override;
+    void sync_warp() override;
+    std::uint64_t exchange(std::uint64_t brought, unsigned lane) override;
+    std::uint32_t ballot(bool vote) override;
+    void reads(const void* address, std::size_t bytes, bool streaming) override;
+    void writes(const void* address, std::size_t bytes) override;
+    void copy_async(void* shared, const void* global, std::size_t bytes) override;
+    void commit_copies() override { ++groups; }
+    void wait_copies(int groups_left) override;
+
+    void body() noexcept;
+    void wait(State at);
+    void check_global(const void* address, std::size_t bytes, const char* what) const;
+    [[noreturn]] void fail(const std::string& what) const;
+  };
+
+  void begin(Index3 index);
+  void go_on(Thread& thread);
+  bool release();
+  void settle_warp(unsigned first, unsigned last);
+  void count(unsigned first, unsigned last);
+  void count_all();
+  [[noreturn]] void fail_unmet(bool of_a_warp) const;
+  void abandon() noexcept;
+  void check_shared() const;
+
+  BlockSettings settings_;
+  unsigned threads_;
+  std::vector<Thread> all_;
+  std::vector<std::vector<Access>> accesses_;  // a thread's since it last met others
+  std::vector<GuardedBytes> shared_;           // the last one is this block's
+  std::vector<unsigned> order_;
+  std::exception_ptr failure_;
+  bool abandoned_ = false;
+  std::uint64_t blocks_run_ = 0;
+  // Keys of what orders one thread after another, for the thread sanitizer (sanitizers.h): two of each
+  // meeting in turn, since a fast thread comes to the next while a slow one has yet to leave this.
+  struct Meeting {
+    char keys[2] = {};
+    unsigned met = 0;
+    void* key() { return &keys[met % 2]; }
+  };
+  struct Meetings {
+    Meeting of_block;
+    std::vector<Meeting> of_warps;
+  };
+  std::vector<std::unique_ptr<Meetings>> meetings_;  // the last ones are this block's
+  char start_key_ = 0;
+  char end_key_ = 0;
+};
+
+}  // namespace memwall::cuda
