@@ -60,22 +60,25 @@ void add_recurrences(std::vector<NamedTask>& tasks) {
   for (const std::int64_t bytes : {2, 4}) {
     const std::int64_t elements = 70 * 128;
     const auto recurrent = [&](const char* name, std::int64_t state_flops, std::int64_t weights) {
-      for (const std::int64_t context : {1, 3}) {
-        add(tasks, name,
-            RecurrentWork{.state = {.elements = elements,
-                                    .element_bytes = bytes,
-                                    .conv_elements = 3 * 96,
-                                    .flops = state_flops * elements + 2 * 4 * 96},
-                          .weight_bytes = weights},
-            2, context, context == 1 ? Phase::decode : Phase::prefill);
-      }
+      const RecurrentWork work{.state = {.elements = elements,
+                                         .element_bytes = bytes,
+                                         .conv_elements = 3 * 96,
+                                         .flops = state_flops * elements + 2 * 4 * 96},
+                               .weight_bytes = weights};
+      // On a card of 4 multiprocessors these differ in the loads a lane keeps in flight.
+      for (const std::int64_t batch : {1, 9}) add(tasks, name, work, batch);
+      add(tasks, name, work, 2, 3, Phase::prefill);
     };
     recurrent("decay", 5, 2 * (5 * 96 + 30));
     recurrent("delta", 7, 2 * (5 * 96 + 30));
     recurrent("selective", 7, 2 * (elements + 6 * 96));
   }
-  add(tasks, "short convolution",
-      RecurrentWork{.state = {.conv_elements = 2 * 200, .flops = 8 * 200}, .weight_bytes = 2 * 3 * 200}, 2);
+  for (const std::int64_t channels : {200, 37}) {
+    add(tasks, "short convolution",
+        RecurrentWork{.state = {.conv_elements = 2 * channels, .flops = 8 * channels},
+                      .weight_bytes = 2 * 3 * channels},
+        2);
+  }
 }
 
 void add_elementwise(std::vector<NamedTask>& tasks) {
