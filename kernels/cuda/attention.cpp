@@ -33,7 +33,8 @@ unsigned shared_bytes(const AttentionShape& s, const AttentionLaunch& launch) {
   if (launch.width == AttentionWidth::w128) d_k = d_v = 128;
   if (launch.width == AttentionWidth::w192_128) d_k = 192, d_v = 128;
   const std::int64_t rows = kHeadTile * launch.head_tiles;
-  return static_cast<unsigned>(rows * ((d_k + 32) * 2 + kWarps * 8 + (d_v + 8) * 4) + 16);
+  const std::int64_t layout = rows * ((d_k + 32) * 2 + kWarps * 8 + (d_v + 4) * 4) + 16;
+  return static_cast<unsigned>(std::max<std::int64_t>(layout, rows * kMostParts * 4 + 16));
 }
 
 // Blocks that a multiprocessor runs at once, by the registers that such kernels take.
