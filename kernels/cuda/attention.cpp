@@ -18,9 +18,6 @@ AttentionWidth width_of(const AttentionShape& s) {
   return s.d_k <= 192 && s.d_v <= 128 ? AttentionWidth::w192_128 : AttentionWidth::w256;
 }
 
-// Blocks of the plain kernel that share a KV head.
-std::int64_t plain_blocks(const AttentionShape& s) { return (s.group() + kPlainHeads - 1) / kPlainHeads; }
-
 // Of a block, as AttentionKernel and PlainAttentionKernel lay it out (which tests compare).
 unsigned shared_bytes(const AttentionShape& s, const AttentionLaunch& launch) {
   if (launch.plain) {
@@ -36,7 +33,8 @@ unsigned shared_bytes(const AttentionShape& s, const AttentionLaunch& launch) {
   if (launch.width == AttentionWidth::w128) d_k = d_v = 128;
   if (launch.width == AttentionWidth::w192_128) d_k = 192, d_v = 128;
   const std::int64_t rows = kHeadTile * launch.head_tiles;
-  return static_cast<unsigned>(rows * ((d_k + 32) * 2 + kWarps * 8 + (d_v + 8) * 4) + 16);
+  const std::int64_t layout = rows * ((d_k + 32) * 2 + kWarps * 8 + (d_v + 4) * 4) + 16;
+  return static_cast<unsigned>(std::max<std::int64_t>(layout, rows * kMostParts * 4 + 16));
 }
 
 // Blocks that a multiprocessor runs at once, by the registers that such kernels take.
@@ -54,23 +52,10 @@ std::int64_t resident_blocks(const AttentionLaunch& launch) {
   return 2;
 }
 
-}  // namespace
-
-AttentionWay attention_way(const AttentionShape& s, const ArchLimits& arch) {
-  const bool tensor = kv_on_tensor_cores(s.element, arch);
-  if (tensor && s.group() <= kHeadTile * kMostHeadTiles && s.d_k <= kWidest && s.d_v <= kWidest)
-    return AttentionWay::registers;
-  if (tensor && s.group() > 1 && staged_takes(s.element, s.d_k, s.d_v, false)) return AttentionWay::staged;
-  return s.d_k <= kPlainKeys && s.d_v <= kPlainValues ? AttentionWay::plain : AttentionWay::none;
-}
-
-AttentionLaunch attention_launch(const AttentionShape& s, const ArchLimits& arch, int multiprocessors) {
-  AttentionLaunch launch;
+// All but the kernel.
+void complete(AttentionLaunch& launch, const AttentionShape& s, int multiprocessors) {
   launch.element = s.element;
-  launch.plain = attention_way(s, arch) != AttentionWay::registers;
-  launch.width = width_of(s);
-  launch.head_tiles = s.group() <= kHeadTile ? 1 : 2;
-  const std::int64_t heads = s.seqs * s.kv_heads * (launch.plain ? plain_blocks(s) : 1);
+  const std::int64_t heads = s.seqs * s.kv_heads * (launch.plain ? plain_reads(s) : 1);
   // A tile a warp, at least.
   const std::int64_t least = launch.plain ? 2 : kAttentionThreads / kWarp;
   const TokenSplit split = split_tokens(heads, (s.read + kTileTokens - 1) / kTileTokens,
@@ -90,6 +75,33 @@ AttentionLaunch attention_launch(const AttentionShape& s, const ArchLimits& arch
   launch.geometry.grid_x = static_cast<unsigned>(heads * split.parts);
   launch.geometry.threads = kAttentionThreads;
   launch.geometry.shared_bytes = shared_bytes(s, launch);
+}
+
+}  // namespace
+
+AttentionWay attention_way(const AttentionShape& s, const ArchLimits& arch) {
+  const bool tensor = kv_on_tensor_cores(s.element, arch);
+  if (tensor && s.group() <= kHeadTile * kMostHeadTiles && s.d_k <= kWidest && s.d_v <= kWidest)
+    return AttentionWay::registers;
+  if (tensor && s.group() > 1 && staged_takes(s.element, s.d_k, s.d_v, false)) return AttentionWay::staged;
+  return plain_takes(s) ? AttentionWay::plain : AttentionWay::none;
+}
+
+bool plain_takes(const AttentionShape& s) { return s.d_k <= kPlainKeys && s.d_v <= kPlainValues; }
+
+AttentionLaunch plain_attention_launch(const AttentionShape& s, int multiprocessors) {
+  AttentionLaunch launch;
+  launch.plain = true;
+  complete(launch, s, multiprocessors);
+  return launch;
+}
+
+AttentionLaunch attention_launch(const AttentionShape& s, const ArchLimits& arch, int multiprocessors) {
+  if (attention_way(s, arch) != AttentionWay::registers) return plain_attention_launch(s, multiprocessors);
+  AttentionLaunch launch;
+  launch.width = width_of(s);
+  launch.head_tiles = s.group() <= kHeadTile ? 1 : 2;
+  complete(launch, s, multiprocessors);
   return launch;
 }
 
@@ -99,10 +111,8 @@ std::int64_t attention_partial_floats(const AttentionParams& p, std::int64_t seq
   return seqs * p.kv_heads * ((floats + 31) / 32 * 32);
 }
 
-std::int64_t attention_counters(const AttentionShape& s) { return s.seqs * s.kv_heads * plain_blocks(s); }
+std::int64_t attention_counters(const AttentionShape& s) { return s.seqs * s.kv_heads * plain_reads(s); }
 
-std::int64_t attention_reads(const AttentionShape& s, const ArchLimits& arch) {
-  return attention_way(s, arch) == AttentionWay::plain ? plain_blocks(s) : 1;
-}
+std::int64_t plain_reads(const AttentionShape& s) { return (s.group() + kPlainHeads - 1) / kPlainHeads; }
 
 }  // namespace memwall::cuda

@@ -81,14 +81,18 @@ constexpr std::int64_t kPlainValues = 512;
 // The launch, its params but for the pointers; for AttentionWay::registers and ::plain.
 AttentionLaunch attention_launch(const AttentionShape& shape, const ArchLimits& arch, int multiprocessors);
 
+// Without tensor cores, for a shape that `plain_takes`.
+bool plain_takes(const AttentionShape& shape);
+AttentionLaunch plain_attention_launch(const AttentionShape& shape, int multiprocessors);
+
 // Floats of AttentionParams::partials; 0 where one part reads all.
 std::int64_t attention_partial_floats(const AttentionParams& params, std::int64_t seqs);
 
 // Words of AttentionParams::arrived.
 std::int64_t attention_counters(const AttentionShape& shape);
 
-// How often a launch reads each byte of K and V: 1 but where query heads of one KV head are spread over
-// blocks.
-std::int64_t attention_reads(const AttentionShape& shape, const ArchLimits& arch);
+// How often the plain kernel reads each byte of K and V: blocks share out a KV head's query heads. The other
+// one reads each once.
+std::int64_t plain_reads(const AttentionShape& shape);
 
 }  // namespace memwall::cuda

@@ -4,9 +4,10 @@
 
 namespace memwall::cuda {
 
-TokenSplit split_tokens(std::int64_t heads, std::int64_t tiles, std::int64_t resident, std::int64_t least) {
+TokenSplit split_tokens(std::int64_t heads, std::int64_t tiles, std::int64_t resident, std::int64_t least,
+                        std::int64_t most) {
   constexpr double kGood = 0.9;  // of the blocks' places taken in the last wave and those before
-  const std::int64_t most = std::clamp<std::int64_t>(tiles / least, 1, kMostParts);
+  most = std::clamp<std::int64_t>(tiles / least, 1, most);
   std::int64_t chosen = 1;
   double best = 0;
   for (std::int64_t parts = 1; parts <= most; ++parts) {

@@ -35,10 +35,12 @@ struct TokenSplit {
 };
 
 // Merging takes room in shared memory for a weight a part.
-constexpr int kMostParts = 128;
+constexpr int kMostParts = 256;
 
 // Of `heads` (sequences times KV heads) that each read `tiles` tiles, on a card that runs `resident` blocks
-// at once: as few parts as fill the card, in two waves of blocks at most, each of `least` tiles or more.
-TokenSplit split_tokens(std::int64_t heads, std::int64_t tiles, std::int64_t resident, std::int64_t least);
+// at once: as few parts as fill the card, in two waves of blocks at most, each of `least` tiles or more, no
+// more than `most`.
+TokenSplit split_tokens(std::int64_t heads, std::int64_t tiles, std::int64_t resident, std::int64_t least,
+                        std::int64_t most = kMostParts);
 
 }  // namespace memwall::cuda
