@@ -70,7 +70,7 @@ LinearLaunch base_launch(const LinearLayout& layout, const LinearTiling& tiling,
   p.zero_pitch = layout.zero_pitch;
   p.vector_shift = layout.vector_shift;
   p.row_scale_stride = layout.rule == ScaleRule::row ? 1 : 0;
-  p.warps_a_row = tiling.warps_a_row;
+  while ((1 << p.warps_shift) < tiling.warps_a_row) ++p.warps_shift;
   p.chunk_steps = tiling.chunk_steps;
   p.splits = tiling.splits;
   p.steps_a_split = tiling.steps_a_split;
@@ -147,7 +147,7 @@ LinearLaunch expert_launch(const LinearLayout& layout, std::int64_t entries, std
 
 std::int64_t linear_partials(const LinearLaunch& launch) {
   if (launch.geometry.grid_z == 1) return 0;
-  const std::int64_t rows = kLinearWarps / launch.params.warps_a_row * kLinearWarpRows;
+  const std::int64_t rows = (kLinearWarps * kLinearWarpRows) >> launch.params.warps_shift;
   return static_cast<std::int64_t>(launch.geometry.grid_x) * launch.geometry.grid_z * rows * launch.columns;
 }
 

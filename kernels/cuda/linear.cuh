@@ -24,16 +24,18 @@ struct LinearKernel {
   static constexpr int kPiece = Values::kPiece;
   static constexpr bool kHasZeros = Rule == ScaleRule::group_zero;
   static constexpr bool kGrouped = Rule == ScaleRule::group || kHasZeros || Rule == ScaleRule::block128;
-  static constexpr bool kScaledRow = Rule == ScaleRule::tensor || Rule == ScaleRule::row;
+  static constexpr std::uint32_t kOne = 0x3C00;  // f16
   // A group's scale multiplies its sums where these are fewer than its weights, else its weights.
   static constexpr bool kScalesSums = kGrouped && Columns <= 4;
   // Sums of a row and column that do not wait for each other.
   static constexpr int kChains = Columns == 1 ? 2 : 1;
   static constexpr int kSums = Columns * kChains;
+  static constexpr int kTileWeights = kLinearLanes * kVector;
   static constexpr int kTileVectors = kVector / 4 * kLinearLanes;  // of x as f32, a column
 
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
     const Place place = place_of(p);
+    MEMWALL_NO_UNROLL
     for (unsigned first = 0; first < place.columns; first += Columns) {
       const unsigned left = place.columns - first;
       if (first > 0) sync_threads();  // the sums before this are read
@@ -90,7 +92,7 @@ struct LinearKernel {
   }
 
   static MEMWALL_DEVICE std::int64_t rows_a_block(const Params& p) {
-    return kLinearWarps / p.warps_a_row * kLinearWarpRows;
+    return (kLinearWarps * kLinearWarpRows) >> p.warps_shift;
   }
 
   // Row `i` of the block: gated ones alternate.
@@ -116,6 +118,12 @@ struct LinearKernel {
     return result;
   }
 
+  // Sums are scaled last. 8-bit weights share their kernel with grouped ones, whose scales then are 1.
+  static MEMWALL_DEVICE bool scales_row(const Params& p) {
+    if constexpr (Code == WeightCode::i8) return p.groups == 0;
+    return Rule == ScaleRule::tensor || Rule == ScaleRule::row;
+  }
+
   // The group that a vector of a row belongs to.
   static MEMWALL_DEVICE int group_of(const Params& p, int vector) { return vector >> p.vector_shift; }
 
@@ -126,7 +134,9 @@ struct LinearKernel {
     if constexpr (Rule == ScaleRule::block128) {
       part.scale = load(reinterpret_cast<const std::uint32_t*>(row.scales) + group_of(p, vector));
     } else if constexpr (kGrouped) {
-      part.scale = load(reinterpret_cast<const Half*>(row.scales) + group_of(p, vector)).bits;
+      part.scale = kOne;
+      if (!scales_row(p))
+        part.scale = load(reinterpret_cast<const Half*>(row.scales) + group_of(p, vector)).bits;
     }
     if constexpr (kHasZeros)
       part.zero = load(reinterpret_cast<const std::uint8_t*>(row.zeros) + group_of(p, vector) / 2);
@@ -190,16 +200,16 @@ struct LinearKernel {
 
   static MEMWALL_DEVICE void run_columns(const Params& p, const Place& place, unsigned first_column,
                                          unsigned columns, std::byte* shared) {
-    const unsigned warps_a_row = static_cast<unsigned>(p.warps_a_row);
-    const int own = static_cast<int>(warp() % warps_a_row);  // of its row's warps
-    const unsigned warp_row = warp() / warps_a_row * kLinearWarpRows;
+    const unsigned warps_a_row = 1U << p.warps_shift;
+    const int own = static_cast<int>(warp() & (warps_a_row - 1));  // of its row's warps
+    const unsigned warp_row = (warp() >> p.warps_shift) * kLinearWarpRows;
     Row rows[kRows];
     MEMWALL_UNROLL
     for (int r = 0; r < kRows; ++r)
       rows[r] = row_of(p, place, warp_row + r * (kWarp / kLinearLanes) + lane() / kLinearLanes);
 
     const int tiles = static_cast<int>((p.pitch + kLinearTileBytes - 1) / kLinearTileBytes);
-    const int step_tiles = p.warps_a_row * kUnroll;
+    const int step_tiles = kUnroll << p.warps_shift;
     const int first_step = static_cast<int>(block_z()) * p.steps_a_split;
     int last_step = (tiles + step_tiles - 1) / step_tiles;
     if (first_step + p.steps_a_split < last_step) last_step = first_step + p.steps_a_split;
@@ -233,6 +243,7 @@ struct LinearKernel {
       for (int s = 0; s < kSums; ++s) sums[r][s] = 0;
     }
     int chunk = first_step;  // the step that x is staged from
+    MEMWALL_NO_UNROLL
     for (int step = first_step; step < last_step; ++step, tile += step_tiles) {
       if (step == first_step || step == chunk + p.chunk_steps) {
         if (step != first_step) sync_threads();  // the chunk before is read
@@ -240,9 +251,11 @@ struct LinearKernel {
         int staged_tiles = p.chunk_steps * step_tiles;
         const int left = tiles - step * step_tiles;
         if (left < staged_tiles) staged_tiles = left;
-        stage_linear_input<Code, Columns>(
-            p, x_rows, columns, static_cast<std::int64_t>(step) * step_tiles * (kLinearLanes * kVector),
-            static_cast<unsigned>(staged_tiles), statistics.mean, statistics.deviation, staged);
+        using Stage = LinearStage<Code, Columns>;
+        const Stage stage{x_rows, columns, static_cast<std::int64_t>(step) * step_tiles * kTileWeights,
+                          static_cast<unsigned>(staged_tiles) * Stage::kTilePieces, staged};
+        stage.copy();
+        if (p.norm != LinearNorm::none) stage.normalise(p, statistics.mean, statistics.deviation);
         sync_threads();
       }
       // Past the last step there is nothing to load.
@@ -287,11 +300,11 @@ struct LinearKernel {
 
   // Of row i of the block: its warps' sums, in their order.
   static MEMWALL_DEVICE float block_sum(const Params& p, const float* sums, unsigned i, unsigned column) {
-    const unsigned warps_a_row = static_cast<unsigned>(p.warps_a_row);
-    const float* from =
-        sums + (i / kLinearWarpRows * warps_a_row * kLinearWarpRows + i % kLinearWarpRows) * Columns + column;
+    const unsigned first_warp = i / kLinearWarpRows << p.warps_shift;
+    const float* from = sums + (first_warp * kLinearWarpRows + i % kLinearWarpRows) * Columns + column;
     float sum = 0;
-    for (unsigned w = 0; w < warps_a_row; ++w) sum += from[w * kLinearWarpRows * Columns];
+    MEMWALL_NO_UNROLL
+    for (unsigned w = 0; w < 1U << p.warps_shift; ++w) sum += from[w * kLinearWarpRows * Columns];
     return sum;
   }
 
@@ -305,6 +318,7 @@ struct LinearKernel {
       // The last block of a row to come adds up what all left, in their order.
       partials += block_x() * splits * block_rows * Columns;
       float* own = partials + static_cast<std::int64_t>(block_z()) * block_rows * Columns;
+      MEMWALL_NO_UNROLL
       for (unsigned i = thread_x(); i < count; i += kThreads)
         store(own + i, block_sum(p, sums, i % block_rows, i / block_rows));
       sync_threads();
@@ -324,6 +338,7 @@ struct LinearKernel {
     };
     const LinearOutput<X> output{p, place.y_row + first_column, place.bias_at};
     const LinearSegment& segment = p.segments[place.segment];
+    MEMWALL_NO_UNROLL
     for (unsigned at = thread_x(); at < count; at += kThreads) {
       const unsigned i = at % block_rows;
       const unsigned column = at / block_rows;
@@ -335,7 +350,7 @@ struct LinearKernel {
       for (unsigned factor = 0; factor < (p.gated ? 2U : 1U); ++factor) {
         const LinearSegment& of = factor == 0 ? segment : p.segments[1];
         float value = sum_of(i + factor, column);
-        if constexpr (kScaledRow) {
+        if (scales_row(p)) {
           const auto* scale = reinterpret_cast<const float*>(of.scales + place.matrix_at);
           value *= load(scale + row * p.row_scale_stride);
         }
@@ -383,10 +398,7 @@ void dispatch(const LinearLaunch& launch, Run&& run) {
                             std::integral_constant<Rule, Rule::block128>{});
       return with_columns(std::integral_constant<Code, Code::f8>{},
                           std::integral_constant<Rule, Rule::row>{});
-    case Code::i8:
-      if (launch.rule == Rule::row)
-        return with_columns(std::integral_constant<Code, Code::i8>{},
-                            std::integral_constant<Rule, Rule::row>{});
+    case Code::i8:  // a row's scale is left to the end, and its groups' are 1
       return with_columns(std::integral_constant<Code, Code::i8>{},
                           std::integral_constant<Rule, Rule::group>{});
     case Code::u4:

@@ -97,7 +97,7 @@ struct LinearParams {
   std::uint32_t matrices = 1;
 
   // Tiling (choose_linear_tiling).
-  int warps_a_row = 1;
+  int warps_shift = 0;  // 1 << this many warps a row
   int chunk_steps = 1;
   int splits = 1;  // the grid's z
   int steps_a_split = 1;
