@@ -11,10 +11,23 @@
 
 namespace memwall::cuda {
 
+// Blocks that a multiprocessor shall hold at once: a kernel's kMinBlocks, or 1. ptxas (CUDA 13.0) given none at
+// all schedules for so few registers that about four loads of a thread stay in flight, however far a loop is
+// unrolled; given one, all of them.
+template <class Kernel, class = void>
+struct MinBlocks {
+  static constexpr unsigned value = 1;
+};
+template <class Kernel>
+struct MinBlocks<Kernel, std::void_t<decltype(Kernel::kMinBlocks)>> {
+  static constexpr unsigned value = Kernel::kMinBlocks;
+};
+
 // kThreads is a parameter of its own so that it stands in the kernel's name, where the test that reads
 // ptxas's report finds it.
 template <class Kernel, unsigned kThreads>
-__global__ void __launch_bounds__(kThreads) entry(const typename Kernel::Params params) {
+__global__ void __launch_bounds__(kThreads, MinBlocks<Kernel>::value)
+    entry(const typename Kernel::Params params) {
   extern __shared__ __align__(16) unsigned char shared[];
   Kernel::run(params, reinterpret_cast<std::byte*>(shared));
 }
