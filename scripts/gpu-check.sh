@@ -78,7 +78,7 @@ configure() {
     # This machine's architecture alone: a seventh of the time.
     local capability
     capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) || true
-    if [[ $capability =~ ^[0-9]+$ ]]; then arguments+=("-DCMAKE_CUDA_ARCHITECTURES=$capability"); fi
+    if [[ $capability =~ ^[0-9]+$ ]]; then arguments+=("-DMEMWALL_CUDA_ARCHITECTURES=$capability"); fi
   fi
   if [[ -z ${CMAKE_GENERATOR:-} ]] && command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
   step configure 60 cmake -S "$root" -B "$build" "${arguments[@]}"
@@ -96,7 +96,7 @@ if [[ -z $build ]]; then
   fi
 elif [[ $device != cpu ]]; then
   # ctest knows the folder the build was made in; this one may have moved.
-  step gpu-tests 60 "$build/tests/memwall_tests" "--gtest_filter=Gpu*"
+  step gpu-tests 60 "$build/tests/memwall_tests" "--gtest_filter=CudaGpu*"
 fi
 
 if [[ ! -x $build/memwall ]]; then

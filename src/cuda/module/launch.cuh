@@ -11,9 +11,9 @@
 
 namespace memwall::cuda {
 
-// Blocks that a multiprocessor shall hold at once: a kernel's kMinBlocks, or 1. ptxas (CUDA 13.0) given none at
-// all schedules for so few registers that about four loads of a thread stay in flight, however far a loop is
-// unrolled; given one, all of them.
+// Blocks that a multiprocessor shall hold at once: a kernel's kMinBlocks, or 1. ptxas (CUDA 13.0) given none
+// at all schedules for so few registers that about four loads of a thread stay in flight, however far a loop
+// is unrolled; given one, all of them.
 template <class Kernel, class = void>
 struct MinBlocks {
   static constexpr unsigned value = 1;
