@@ -25,6 +25,7 @@ struct LinearKernel {
   static constexpr bool kHasZeros = Rule == ScaleRule::group_zero;
   static constexpr bool kGrouped = Rule == ScaleRule::group || kHasZeros || Rule == ScaleRule::block128;
   static constexpr std::uint32_t kOne = 0x3C00;  // f16
+  static constexpr unsigned kScaleBytes = Rule == ScaleRule::block128 ? 4 : 2;
   // A group's scale multiplies its sums where these are fewer than its weights, else its weights.
   static constexpr bool kScalesSums = kGrouped && Columns <= 4;
   // Sums of a row and column that do not wait for each other.
@@ -55,12 +56,13 @@ struct LinearKernel {
     std::int64_t y_row = 0;
   };
 
-  // A lane's row.
-  struct Row {
-    const Vec16* quants;
+  // A lane's rows: its first one's parts, and the others `step` rows on.
+  struct Rows {
+    const std::byte* quants;
     const std::byte* scales;  // the row's or block's first
     const std::byte* zeros;
-    int vectors;  // 0 where there is no such row
+    unsigned step;
+    bool exist[kRows];
   };
 
   // A row's part of a tile.
@@ -95,27 +97,29 @@ struct LinearKernel {
     return (kLinearWarps * kLinearWarpRows) >> p.warps_shift;
   }
 
-  // Row `i` of the block: gated ones alternate.
-  static MEMWALL_DEVICE Row row_of(const Params& p, const Place& place, unsigned i) {
+  // Rows i and i + 4 of the block: gated ones alternate.
+  static MEMWALL_DEVICE Rows rows_of(const Params& p, const Place& place, unsigned i) {
     std::int64_t row = place.block * rows_a_block(p) + i;
     const std::byte* quants = p.segments[place.segment].quants;
     const std::byte* scales = p.segments[place.segment].scales;
     const std::byte* zeros = p.segments[place.segment].zeros;
-    std::int64_t out = p.segments[place.segment].out;
+    const std::int64_t out = p.segments[place.segment].out;
+    Rows rows;
+    rows.step = kWarp / kLinearLanes;
     if (p.gated) {
       quants = row % 2 == 0 ? quants : p.segments[1].quants;
       scales = row % 2 == 0 ? scales : p.segments[1].scales;
       zeros = row % 2 == 0 ? zeros : p.segments[1].zeros;
       row /= 2;
+      rows.step /= 2;
     }
+    MEMWALL_UNROLL
+    for (int r = 0; r < kRows; ++r) rows.exist[r] = row + r * rows.step < out;
     const std::int64_t scale_row = Rule == ScaleRule::block128 ? row / 128 : row;
-    constexpr int kScaleBytes = Rule == ScaleRule::block128 ? 4 : 2;
-    Row result;
-    result.vectors = row < out ? static_cast<int>(p.pitch / 16) : 0;
-    result.quants = reinterpret_cast<const Vec16*>(quants + place.matrix_at + row * p.pitch);
-    result.scales = scales + place.matrix_at + scale_row * p.groups * kScaleBytes;
-    result.zeros = zeros + place.matrix_at + row * p.zero_pitch;
-    return result;
+    rows.quants = quants + place.matrix_at + row * p.pitch;
+    rows.scales = scales + place.matrix_at + scale_row * p.groups * kScaleBytes;
+    rows.zeros = zeros + place.matrix_at + row * p.zero_pitch;
+    return rows;
   }
 
   // Sums are scaled last. 8-bit weights share their kernel with grouped ones, whose scales then are 1.
@@ -127,19 +131,29 @@ struct LinearKernel {
   // The group that a vector of a row belongs to.
   static MEMWALL_DEVICE int group_of(const Params& p, int vector) { return vector >> p.vector_shift; }
 
-  static MEMWALL_DEVICE Part fetch(const Params& p, const Row& row, int vector) {
+  // Offsets from the lane's first row are 32 bits wide, so that its rows share the registers of one address.
+  static MEMWALL_DEVICE Part fetch(const Params& p, const Rows& rows, int r, int vector) {
     Part part = {};
-    if (vector >= row.vectors) return part;
-    part.codes = load_streaming(row.quants + vector);
-    if constexpr (Rule == ScaleRule::block128) {
-      part.scale = load(reinterpret_cast<const std::uint32_t*>(row.scales) + group_of(p, vector));
-    } else if constexpr (kGrouped) {
+    if (!rows.exist[r] || vector * 16U >= static_cast<unsigned>(p.pitch)) return part;
+    const unsigned below = r * rows.step;
+    const unsigned offset = below * static_cast<unsigned>(p.pitch) + vector * 16U;
+    part.codes = load_streaming(reinterpret_cast<const Vec16*>(rows.quants + offset));
+    if constexpr (kGrouped) {
+      const auto group = static_cast<unsigned>(group_of(p, vector));
+      // Rows a few apart lie in one block of 128.
+      const unsigned own = Rule == ScaleRule::block128 ? 0 : below * static_cast<unsigned>(p.groups);
+      const std::byte* scale = rows.scales + (own + group) * kScaleBytes;
       part.scale = kOne;
-      if (!scales_row(p))
-        part.scale = load(reinterpret_cast<const Half*>(row.scales) + group_of(p, vector)).bits;
+      if constexpr (Rule == ScaleRule::block128) {
+        part.scale = load(reinterpret_cast<const std::uint32_t*>(scale));
+      } else if (!scales_row(p)) {
+        part.scale = load(reinterpret_cast<const Half*>(scale)).bits;
+      }
+      if constexpr (kHasZeros) {
+        const unsigned zero = below * static_cast<unsigned>(p.zero_pitch) + group / 2;
+        part.zero = load(reinterpret_cast<const std::uint8_t*>(rows.zeros + zero));
+      }
     }
-    if constexpr (kHasZeros)
-      part.zero = load(reinterpret_cast<const std::uint8_t*>(row.zeros) + group_of(p, vector) / 2);
     return part;
   }
 
@@ -203,11 +217,7 @@ struct LinearKernel {
     const unsigned warps_a_row = 1U << p.warps_shift;
     const int own = static_cast<int>(warp() & (warps_a_row - 1));  // of its row's warps
     const unsigned warp_row = (warp() >> p.warps_shift) * kLinearWarpRows;
-    Row rows[kRows];
-    MEMWALL_UNROLL
-    for (int r = 0; r < kRows; ++r)
-      rows[r] = row_of(p, place, warp_row + r * (kWarp / kLinearLanes) + lane() / kLinearLanes);
-
+    const Rows rows = rows_of(p, place, warp_row + lane() / kLinearLanes);
     const int tiles = static_cast<int>((p.pitch + kLinearTileBytes - 1) / kLinearTileBytes);
     const int step_tiles = kUnroll << p.warps_shift;
     const int first_step = static_cast<int>(block_z()) * p.steps_a_split;
@@ -222,7 +232,7 @@ struct LinearKernel {
     for (int u = 0; u < kUnroll; ++u) {
       MEMWALL_UNROLL
       for (int r = 0; r < kRows; ++r)
-        parts[u][r] = fetch(p, rows[r], (tile + u) * kLinearLanes + lane_vector);
+        parts[u][r] = fetch(p, rows, r, (tile + u) * kLinearLanes + lane_vector);
     }
 
     const X* x = static_cast<const X*>(p.x);
@@ -262,16 +272,14 @@ struct LinearKernel {
       const int next = step + 1 < last_step ? tile + step_tiles : tiles;
       MEMWALL_UNROLL
       for (int u = 0; u < kUnroll; ++u) {
-        Part now[kRows];
-        MEMWALL_UNROLL
-        for (int r = 0; r < kRows; ++r) {
-          now[r] = parts[u][r];
-          parts[u][r] = fetch(p, rows[r], (next + u) * kLinearLanes + lane_vector);
+        if (tile + u < tiles) {  // the same for the whole warp
+          const int group = kHasZeros ? group_of(p, (tile + u) * kLinearLanes + lane_vector) : 0;
+          const int staged_tile = tile + u - chunk * step_tiles;
+          multiply(parts[u], group, staged + staged_tile * (Columns * kTileVectors) + lane_vector, sums);
         }
-        if (tile + u >= tiles) continue;  // the whole warp
-        const int group = kHasZeros ? group_of(p, (tile + u) * kLinearLanes + lane_vector) : 0;
-        const int staged_tile = tile + u - chunk * step_tiles;
-        multiply(now, group, staged + staged_tile * (Columns * kTileVectors) + lane_vector, sums);
+        MEMWALL_UNROLL
+        for (int r = 0; r < kRows; ++r)
+          parts[u][r] = fetch(p, rows, r, (next + u) * kLinearLanes + lane_vector);
       }
     }
     sync_threads();  // x is read, and makes room for sums
