@@ -86,7 +86,8 @@ TEST(CudaFailures, TooLittleMemoryIsRefusedBeforeAnythingRuns) {
   const auto device = make_device(std::move(owned));
   const Session session(*device, 0, nullptr);
   const auto needs = ::testing::AllOf(HasSubstr("are too few"), HasSubstr("needs"), HasSubstr("GiB"));
-  EXPECT_THAT(error_of([&] { session.require_memory({.n = 4096, .formats = {kF16}, .sweep_format = kF16}); }), needs);
+  EXPECT_THAT(error_of([&] { session.require_memory({.n = 4096, .formats = {kF16}, .sweep_format = kF16}); }),
+              needs);
   EXPECT_EQ(gpu.launches(), 0);
   EXPECT_EQ(gpu.most_allocated(), 0);
   try {
