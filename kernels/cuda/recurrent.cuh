@@ -67,6 +67,7 @@ struct StateUpdateKernel {
   static constexpr int kElements = Narrow ? 8 : 4;  // a lane's of a row
   static constexpr int kLanes = kWidth / kElements;
   static constexpr int kRowsAtOnce = kWarp / kLanes;
+  static constexpr int kVectorsApart = kRowsAtOnce * kLanes;  // from a lane's row to its next
   static constexpr int kRows = recurrent_rows_a_warp(Kind, Narrow, Vectors);
   static constexpr bool kSelective = Kind == RecurrentKind::selective;
   static_assert(kSelective || kRecurrentHeadRows % kRows == 0, "a warp's rows are of one head");
@@ -87,15 +88,15 @@ struct StateUpdateKernel {
   }
 
   static MEMWALL_DEVICE void update(const Params& p, int sequence, int head, int first) {
-    std::byte* state = static_cast<std::byte*>(p.state) + sequence * p.state_stride;
+    auto* state = reinterpret_cast<Vec16*>(static_cast<std::byte*>(p.state) + sequence * p.state_stride) +
+                  offset(first) / kElements;
     Vec16 raw[Vectors];
     std::uint32_t rates[Vectors][kElements / 2];
     MEMWALL_UNROLL
     for (int v = 0; v < Vectors; ++v) {
       const int row = first + v * kRowsAtOnce;
       raw[v] = Vec16{};
-      if (row < p.rows)
-        raw[v] = load_streaming(reinterpret_cast<const Vec16*>(state) + offset(row) / kElements);
+      if (row < p.rows) raw[v] = load_streaming(state + v * kVectorsApart);
     }
     if constexpr (kSelective) {
       MEMWALL_UNROLL
@@ -112,19 +113,18 @@ struct StateUpdateKernel {
       for (int i = 0; i < kElements; ++i) s[v][i] = i < valid[v] ? s[v][i] : 0.0F;
     }
     for (int token = 0; token < p.tokens; ++token) {
-      const std::int64_t at = static_cast<std::int64_t>(sequence) * p.tokens + token;
-      step(p, static_cast<int>(at % p.sets), at, head, first, valid, rates, s);
+      const int at = sequence * p.tokens + token;
+      step(p, at % p.sets, at, head, first, valid, rates, s);
     }
     MEMWALL_UNROLL
     for (int v = 0; v < Vectors; ++v) {
       const int row = first + v * kRowsAtOnce;
-      if (row < p.rows)
-        store_streaming(reinterpret_cast<Vec16*>(state) + offset(row) / kElements, narrow_state(s[v]));
+      if (row < p.rows) store_streaming(state + v * kVectorsApart, narrow_state(s[v]));
     }
   }
 
   // One token: y and the rows' next values.
-  static MEMWALL_DEVICE void step(const Params& p, int set, std::int64_t at, int head, int first,
+  static MEMWALL_DEVICE void step(const Params& p, int set, int at, int head, int first,
                                   const int (&valid)[Vectors],
                                   const std::uint32_t (&rates)[Vectors][kElements / 2],
                                   float (&s)[Vectors][kElements]) {
@@ -180,7 +180,7 @@ struct StateUpdateKernel {
       if (column() == 0 && row < p.rows) {
         BFloat16 y;
         narrow(sum, &y);
-        store(static_cast<BFloat16*>(p.y) + at * p.rows + row, y);
+        store(static_cast<BFloat16*>(p.y) + static_cast<std::int64_t>(at) * p.rows + row, y);
       }
     }
   }
@@ -230,14 +230,14 @@ struct ShortConvKernel {
   static MEMWALL_DEVICE void run(const Params& p, std::byte*) {
     const std::int64_t thread = static_cast<std::int64_t>(block_x()) * kThreads + thread_x();
     if (block_y() == 0) read_rest(p, thread);
-    const std::int64_t channel = thread * Channels;
-    if (channel >= p.channels) return;
+    if (thread * Channels >= p.channels) return;
+    const int channel = static_cast<int>(thread) * Channels;
     float weights[kMostTaps][Channels];  // the newest input's first
     MEMWALL_UNROLL
     for (int t = 0; t < kMostTaps; ++t) {
       if (t < p.taps)
-        recurrent::load_bfloats(static_cast<const BFloat16*>(p.weights) + row(p, p.taps - 1 - t) + channel,
-                                weights[t]);
+        recurrent::load_bfloats(
+            static_cast<const BFloat16*>(p.weights) + (p.taps - 1 - t) * p.channels + channel, weights[t]);
     }
     for (int sequence = static_cast<int>(block_y()); sequence < p.sequences;
          sequence += static_cast<int>(grid_y()))
@@ -245,19 +245,21 @@ struct ShortConvKernel {
   }
 
  private:
-  static MEMWALL_DEVICE std::int64_t row(const Params& p, std::int64_t index) { return index * p.channels; }
+  static MEMWALL_DEVICE std::int64_t row(const Params& p, int index) {
+    return static_cast<std::int64_t>(index) * p.channels;
+  }
 
-  static MEMWALL_DEVICE void convolve(const Params& p, int sequence, std::int64_t channel,
+  static MEMWALL_DEVICE void convolve(const Params& p, int sequence, int channel,
                                       const float (&weights)[kMostTaps][Channels]) {
     auto* state =
         reinterpret_cast<BFloat16*>(static_cast<std::byte*>(p.state) + sequence * p.state_stride) + channel;
     float inputs[kMostTaps][Channels];  // the newest first
     MEMWALL_UNROLL
     for (int t = 1; t < kMostTaps; ++t) {
-      if (t < p.taps) recurrent::load_bfloats(state + row(p, p.taps - 1 - t), inputs[t]);
+      if (t < p.taps) recurrent::load_bfloats(state + (p.taps - 1 - t) * p.channels, inputs[t]);
     }
     for (int token = 0; token < p.tokens; ++token) {
-      const std::int64_t at = static_cast<std::int64_t>(sequence) * p.tokens + token;
+      const int at = sequence * p.tokens + token;
       recurrent::load_bfloats(static_cast<const BFloat16*>(p.x) + row(p, at % p.sets) + channel, inputs[0]);
       float sums[Channels];
       MEMWALL_UNROLL
@@ -278,7 +280,7 @@ struct ShortConvKernel {
     }
     MEMWALL_UNROLL
     for (int t = 1; t < kMostTaps; ++t) {
-      if (t < p.taps) recurrent::store_bfloats(state + row(p, p.taps - 1 - t), inputs[t]);
+      if (t < p.taps) recurrent::store_bfloats(state + (p.taps - 1 - t) * p.channels, inputs[t]);
     }
   }
 

@@ -19,7 +19,8 @@ constexpr unsigned kRecurrentThreads = 128;
 constexpr int kRecurrentHeadRows = 64;
 
 // Activations are bf16, but for decays and steps. Those of token t of sequence s are set
-// (s * tokens + t) % sets of the inputs. All arrays are 16-byte aligned.
+// (s * tokens + t) % sets of the inputs. All arrays are 16-byte aligned. Fewer than 2^30 tokens and channels,
+// those of a convolution's state included.
 struct StateUpdateParams {
   void* state = nullptr;          // [sequences, rows, width], f32 or bf16, 16-byte aligned rows
   const void* rates = nullptr;    // A, bf16 and at most 0, [rows, width]; of selective only

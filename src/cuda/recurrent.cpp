@@ -299,7 +299,7 @@ class RecurrentOperands final : public Operands {
 // The kernels count rows, channels and tokens in 32 bits.
 bool is_countable(const RecurrentWork& work, const Workload& workload) {
   constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;
-  return work.state.elements / 16 < kMost && work.state.conv_elements < kMost && workload.context < kMost;
+  return work.state.elements / 16 < kMost && work.state.conv_elements < kMost && workload.rows() < kMost;
 }
 
 }  // namespace

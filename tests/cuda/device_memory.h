@@ -23,6 +23,7 @@ class DeviceMemory {
   // use of it is found out.
   std::int64_t release(void* memory) noexcept;
 
+  bool empty() const { return blocks_.empty(); }
   // What is allocated.
   std::vector<MemoryRange> ranges() const;
 

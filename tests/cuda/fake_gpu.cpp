@@ -6,16 +6,6 @@
 
 #include "input/error.h"
 #include "kernels/cpu/pack.h"
-#include "kernels/cuda/attention.cuh"
-#include "kernels/cuda/elementwise.cuh"
-#include "kernels/cuda/fill.cuh"
-#include "kernels/cuda/gather.cuh"
-#include "kernels/cuda/indexer.cuh"
-#include "kernels/cuda/latent.cuh"
-#include "kernels/cuda/linear.cuh"
-#include "kernels/cuda/recurrent.cuh"
-#include "kernels/cuda/router.cuh"
-#include "kernels/cuda/stream.cuh"
 
 namespace memwall::cuda {
 namespace {
@@ -89,20 +79,11 @@ void FakeGpu::launch(const Launch& asked) {
   Launch launch = asked;
   if (tamper) tamper(launch);
   ++launches_;
-  bool found = false;
-  executor_.touch_only(&memory_);
+  const std::size_t kernels = runner_.launched();
+  executor_.touch_only(memory_.empty() ? nullptr : &memory_);
   const Finally restore([&] { executor_.touch_only(nullptr); });
-  std::visit(
-      [&](const auto& l) {
-        dispatch(l, [&]<class Kernel>(const Geometry& geometry, const typename Kernel::Params& params) {
-          static_assert(sizeof(params) <= 4096, "CUDA passes a kernel 4 KiB of parameters");
-          found = true;
-          ++kernels_[typeid(Kernel)];
-          executor_.run<Kernel>(geometry, params);
-        });
-      },
-      launch);
-  if (!found) throw KernelError("a launch that names no kernel");
+  std::visit([&](const auto& of_a_family) { run_launch(of_a_family, runner_); }, launch);
+  if (runner_.launched() == kernels) throw KernelError("a launch that names no kernel");
   memory_.check_guards();
 }
 

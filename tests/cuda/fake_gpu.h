@@ -11,6 +11,7 @@
 #include "cuda/runtime.h"
 #include "tests/cuda/device_memory.h"
 #include "tests/cuda/executor.h"
+#include "tests/cuda/launches/run_launch.h"
 
 namespace memwall::cuda {
 
@@ -45,7 +46,7 @@ class FakeGpu final : public Gpu {
   std::int64_t most_allocated() const { return most_allocated_; }
   std::int64_t launches() const { return launches_; }
   // How often each kernel was launched, by its type.
-  const std::map<std::type_index, std::int64_t>& kernels() const { return kernels_; }
+  const std::map<std::type_index, std::int64_t>& kernels() const { return runner_.kernels(); }
   // All that is allocated, for comparing what launches leave (order.h).
   std::vector<MemoryRange> ranges() const { return memory_.ranges(); }
   bool library = false;
@@ -58,12 +59,12 @@ class FakeGpu final : public Gpu {
 
   GpuProperties properties_;
   Executor executor_;
+  LaunchRunner runner_{executor_};
   DeviceMemory memory_;
   bool capturing_ = false;
   std::int64_t allocated_ = 0;
   std::int64_t most_allocated_ = 0;
   std::int64_t launches_ = 0;
-  std::map<std::type_index, std::int64_t> kernels_;
 };
 
 }  // namespace memwall::cuda
