@@ -93,6 +93,34 @@ void add_elementwise(std::vector<NamedTask>& tasks) {
   }
 }
 
+// A linear with what may join it before and behind, and rotary with attention.
+void add_fused(std::vector<NamedTask>& tasks) {
+  using F = ElementwiseFunction;
+  const ElementwiseWork rms{.function = F::rms_norm, .width = 512, .weights = 512, .weight_format = {}};
+  const ElementwiseWork layer{.function = F::layer_norm, .width = 512, .weights = 1024, .weight_format = {}};
+  const ElementwiseWork gate{.function = F::activate, .width = 40, .inputs = 2, .weight_format = {}};
+  const ElementwiseWork residual{.function = F::add, .width = 40, .inputs = 2, .weight_format = {}};
+  const ElementwiseWork rotary{.function = F::rotary, .width = 128, .rows_per_token = 6, .weight_format = {}};
+  const AttentionWork attention{.heads = 4, .kv_heads = 2, .d_k = 128, .d_v = 128};
+  const auto add_ops = [&](const std::string& name, const std::vector<Work>& works, std::int64_t batch,
+                           std::int64_t context) {
+    FusedTask task;
+    for (const Work& work : works)
+      task.ops.push_back({.work = work, .workload = {Phase::decode, batch, context}});
+    tasks.push_back({fmt::format("fused {} of {}", name, batch), task});
+  };
+  for (const char* name : {"bf16", "f8_e4m3", "q4_0"}) {
+    const LinearWork linear{.out = 40, .in = 512, .format = *find_format(name), .bias_format = {}};
+    for (const std::int64_t batch : {1, 3, 8}) {
+      add_ops(fmt::format("norm and three {}", name), {rms, linear, linear, linear}, batch, 1);
+      add_ops(fmt::format("gated {}", name), {layer, linear, linear, gate}, batch, 1);
+      add_ops(fmt::format("{} and a residual", name), {linear, residual}, batch, 1);
+    }
+  }
+  for (const std::int64_t context : {70, 1500})
+    add_ops("rotary and attention", {rotary, attention}, 2, context);
+}
+
 }  // namespace
 
 std::vector<NamedTask> race_tasks() {
@@ -111,6 +139,7 @@ std::vector<NamedTask> race_tasks() {
   add_caches(tasks);
   add_recurrences(tasks);
   add_elementwise(tasks);
+  add_fused(tasks);
   return tasks;
 }
 
