@@ -35,7 +35,7 @@ std::int64_t read_slice(const GpuProperties& p) {
 
 // The size of a GEMM with enough tiles for every multiprocessor: 8192 on a card of 132 of them.
 std::int64_t matmul_size(const GpuProperties& p) {
-  std::int64_t n = 256;
+  std::int64_t n = 64;
   while (n < std::int64_t{62} * p.multiprocessors && n < 8192) n *= 2;
   return n;
 }

@@ -1,6 +1,7 @@
 // Fused tasks, by what they are made of.
 #include <stdexcept>
 
+#include "cuda/fused_attention.h"
 #include "cuda/fused_linear.h"
 #include "cuda/operands.h"
 
@@ -8,17 +9,20 @@ namespace memwall::cuda {
 
 std::vector<Variant> variants_of(const FusedTask& task, Context& context) {
   if (is_fused_linear(task)) return fused_linear_variants(task, context);
+  if (is_fused_attention(task)) return fused_attention_variants(task, context);
   return {};
 }
 
 Footprint footprint_of(const FusedTask& task, Context& context) {
   if (is_fused_linear(task)) return fused_linear_footprint(task, context);
+  if (is_fused_attention(task)) return fused_attention_footprint(task, context);
   return {};
 }
 
 std::unique_ptr<Operands> place(const FusedTask& task, Context& context, std::int64_t copies,
                                 std::uint64_t seed) {
   if (is_fused_linear(task)) return place_fused_linear(task, context, copies, seed);
+  if (is_fused_attention(task)) return place_fused_attention(task, context, copies, seed);
   throw std::logic_error("a fused task without a kernel");
 }
 
