@@ -40,7 +40,15 @@ class Block {
   void run(Index3 block);
 
  private:
-  enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, at_exchange, at_ballot, done };
+  enum class State : std::uint8_t {
+    ready,
+    at_block_barrier,
+    at_warp_barrier,
+    at_exchange,
+    at_ballot,
+    at_show,
+    done
+  };
 
   // A copy that a wait has not covered yet.
   struct PendingCopy {
@@ -60,7 +68,9 @@ class Block {
     bool begun = false;
     std::uint64_t value = 0;  // what it brings to a meeting
     unsigned from = 0;
-    std::uint64_t result = 0;  // and takes from it
+    std::uint64_t result = 0;            // and takes from it
+    const std::uint64_t* own = nullptr;  // or brings as words
+    std::size_t words = 0;
     std::vector<PendingCopy> copies;
     int groups = 0;  // committed
 
@@ -68,6 +78,7 @@ class Block {
     void sync_warp() override;
     std::uint64_t exchange(std::uint64_t brought, unsigned lane) override;
     std::uint32_t ballot(bool vote) override;
+    const std::uint64_t* show(const std::uint64_t* own, std::size_t words) override;
     void reads(const void* address, std::size_t bytes, bool streaming) override;
     void writes(const void* address, std::size_t bytes) override;
     void copy_async(void* shared, const void* global, std::size_t bytes) override;
@@ -93,8 +104,9 @@ class Block {
   BlockSettings settings_;
   unsigned threads_;
   std::vector<Thread> all_;
-  std::vector<std::vector<Access>> accesses_;  // a thread's since it last met others
-  std::vector<GuardedBytes> shared_;           // the last one is this block's
+  std::vector<std::vector<Access>> accesses_;      // a thread's since it last met others
+  std::vector<std::vector<std::uint64_t>> shown_;  // a warp's words
+  std::vector<GuardedBytes> shared_;               // the last one is this block's
   std::vector<unsigned> order_;
   std::exception_ptr failure_;
   bool abandoned_ = false;
