@@ -50,6 +50,8 @@ class Block {
     done
   };
 
+  static constexpr std::size_t kMostWords = 16;  // that a lane may show
+
   // A copy that a wait has not covered yet.
   struct PendingCopy {
     void* to;
@@ -104,9 +106,9 @@ class Block {
   BlockSettings settings_;
   unsigned threads_;
   std::vector<Thread> all_;
-  std::vector<std::vector<Access>> accesses_;      // a thread's since it last met others
-  std::vector<std::vector<std::uint64_t>> shown_;  // a warp's words
-  std::vector<GuardedBytes> shared_;               // the last one is this block's
+  std::vector<std::vector<Access>> accesses_;  // a thread's since it last met others
+  std::vector<std::uint64_t> shown_;           // kMostWords a thread
+  std::vector<GuardedBytes> shared_;           // the last one is this block's
   std::vector<unsigned> order_;
   std::exception_ptr failure_;
   bool abandoned_ = false;
