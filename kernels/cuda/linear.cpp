@@ -70,7 +70,7 @@ LinearLaunch base_launch(const LinearLayout& layout, const LinearTiling& tiling,
   p.zero_pitch = layout.zero_pitch;
   p.vector_shift = layout.vector_shift;
   p.row_scale_stride = layout.rule == ScaleRule::row ? 1 : 0;
-  p.warps_a_row = tiling.warps_a_row;
+  while ((1 << p.warps_shift) < tiling.warps_a_row) ++p.warps_shift;
   p.chunk_steps = tiling.chunk_steps;
   p.splits = tiling.splits;
   p.steps_a_split = tiling.steps_a_split;
@@ -95,20 +95,31 @@ LinearTiling choose_linear_tiling(const LinearLayout& layout, const std::int64_t
   constexpr int kMostSplits = 16;
   const int x_bytes = most_x_bytes(arch);
   const int unroll = linear_unroll(layout.code, columns);
+  const std::int64_t tiles = tiles_of(layout);
+  const auto tiling = [&](int warps, int splits) {
+    return tiling_of(layout, outs, segments, columns, warps, splits, x_bytes);
+  };
+  // All warps' steps fit in shared memory. A row too short for them all leaves some without, and still
+  // spreads the rows over more multiprocessors.
+  const auto can_share = [&](int warps) {
+    const int step_tiles = warps * unroll;
+    return step_tiles <= 4 * tiles && step_tiles * linear_tile_room(layout.code, columns) <= x_bytes;
+  };
+  int most_warps = 1;
+  while (most_warps < kLinearWarps && can_share(2 * most_warps)) most_warps *= 2;
+  // Rows are too few for the card where the finest cut without splits leaves multiprocessors with one block.
+  const std::int64_t finest = checked_mul(tiling(most_warps, 1).row_blocks, repeats);
+  const bool splits_help = can_split && finest < 2 * static_cast<std::int64_t>(multiprocessors);
   LinearTiling best;
   double least = std::numeric_limits<double>::infinity();
-  for (int warps = 1; warps <= kLinearWarps; warps *= 2) {
-    // Each warp gets a step, and all warps' steps fit in shared memory.
-    const int step_tiles = warps * unroll;
-    const bool fits = step_tiles * linear_tile_room(layout.code, columns) <= x_bytes;
-    if (warps > 1 && (!fits || step_tiles > tiles_of(layout))) break;
-    for (int splits = 1; splits <= (can_split ? kMostSplits : 1); splits *= 2) {
-      if (splits > 1 && splits * step_tiles > tiles_of(layout)) break;
-      const LinearTiling tiling = tiling_of(layout, outs, segments, columns, warps, splits, x_bytes);
-      const double estimate = cost(layout, tiling, repeats, columns, multiprocessors);
+  for (int warps = 1; warps <= most_warps; warps *= 2) {
+    for (int splits = 1; splits <= (splits_help ? kMostSplits : 1); splits *= 2) {
+      if (splits > 1 && splits * warps * unroll > tiles) break;
+      const LinearTiling candidate = tiling(warps, splits);
+      const double estimate = cost(layout, candidate, repeats, columns, multiprocessors);
       if (estimate >= least) continue;
       least = estimate;
-      best = tiling;
+      best = candidate;
     }
   }
   return best;
@@ -147,7 +158,7 @@ LinearLaunch expert_launch(const LinearLayout& layout, std::int64_t entries, std
 
 std::int64_t linear_partials(const LinearLaunch& launch) {
   if (launch.geometry.grid_z == 1) return 0;
-  const std::int64_t rows = kLinearWarps / launch.params.warps_a_row * kLinearWarpRows;
+  const std::int64_t rows = (kLinearWarps * kLinearWarpRows) >> launch.params.warps_shift;
   return static_cast<std::int64_t>(launch.geometry.grid_x) * launch.geometry.grid_z * rows * launch.columns;
 }
 

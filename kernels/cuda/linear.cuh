@@ -24,16 +24,19 @@ struct LinearKernel {
   static constexpr int kPiece = Values::kPiece;
   static constexpr bool kHasZeros = Rule == ScaleRule::group_zero;
   static constexpr bool kGrouped = Rule == ScaleRule::group || kHasZeros || Rule == ScaleRule::block128;
-  static constexpr bool kScaledRow = Rule == ScaleRule::tensor || Rule == ScaleRule::row;
+  static constexpr std::uint32_t kOne = 0x3C00;  // f16
+  static constexpr unsigned kScaleBytes = Rule == ScaleRule::block128 ? 4 : 2;
   // A group's scale multiplies its sums where these are fewer than its weights, else its weights.
   static constexpr bool kScalesSums = kGrouped && Columns <= 4;
   // Sums of a row and column that do not wait for each other.
   static constexpr int kChains = Columns == 1 ? 2 : 1;
   static constexpr int kSums = Columns * kChains;
+  static constexpr int kTileWeights = kLinearLanes * kVector;
   static constexpr int kTileVectors = kVector / 4 * kLinearLanes;  // of x as f32, a column
 
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
     const Place place = place_of(p);
+    MEMWALL_NO_UNROLL
     for (unsigned first = 0; first < place.columns; first += Columns) {
       const unsigned left = place.columns - first;
       if (first > 0) sync_threads();  // the sums before this are read
@@ -53,12 +56,13 @@ struct LinearKernel {
     std::int64_t y_row = 0;
   };
 
-  // A lane's row.
-  struct Row {
-    const Vec16* quants;
+  // A lane's rows: its first one's parts, and the others `step` rows on.
+  struct Rows {
+    const std::byte* quants;
     const std::byte* scales;  // the row's or block's first
     const std::byte* zeros;
-    int vectors;  // 0 where there is no such row
+    unsigned step;
+    bool exist[kRows];
   };
 
   // A row's part of a tile.
@@ -90,46 +94,66 @@ struct LinearKernel {
   }
 
   static MEMWALL_DEVICE std::int64_t rows_a_block(const Params& p) {
-    return kLinearWarps / p.warps_a_row * kLinearWarpRows;
+    return (kLinearWarps * kLinearWarpRows) >> p.warps_shift;
   }
 
-  // Row `i` of the block: gated ones alternate.
-  static MEMWALL_DEVICE Row row_of(const Params& p, const Place& place, unsigned i) {
+  // Rows i and i + 4 of the block: gated ones alternate.
+  static MEMWALL_DEVICE Rows rows_of(const Params& p, const Place& place, unsigned i) {
     std::int64_t row = place.block * rows_a_block(p) + i;
     const std::byte* quants = p.segments[place.segment].quants;
     const std::byte* scales = p.segments[place.segment].scales;
     const std::byte* zeros = p.segments[place.segment].zeros;
-    std::int64_t out = p.segments[place.segment].out;
+    const std::int64_t out = p.segments[place.segment].out;
+    Rows rows;
+    rows.step = kWarp / kLinearLanes;
     if (p.gated) {
       quants = row % 2 == 0 ? quants : p.segments[1].quants;
       scales = row % 2 == 0 ? scales : p.segments[1].scales;
       zeros = row % 2 == 0 ? zeros : p.segments[1].zeros;
       row /= 2;
+      rows.step /= 2;
     }
+    MEMWALL_UNROLL
+    for (int r = 0; r < kRows; ++r) rows.exist[r] = row + r * rows.step < out;
     const std::int64_t scale_row = Rule == ScaleRule::block128 ? row / 128 : row;
-    constexpr int kScaleBytes = Rule == ScaleRule::block128 ? 4 : 2;
-    Row result;
-    result.vectors = row < out ? static_cast<int>(p.pitch / 16) : 0;
-    result.quants = reinterpret_cast<const Vec16*>(quants + place.matrix_at + row * p.pitch);
-    result.scales = scales + place.matrix_at + scale_row * p.groups * kScaleBytes;
-    result.zeros = zeros + place.matrix_at + row * p.zero_pitch;
-    return result;
+    rows.quants = quants + place.matrix_at + row * p.pitch;
+    rows.scales = scales + place.matrix_at + scale_row * p.groups * kScaleBytes;
+    rows.zeros = zeros + place.matrix_at + row * p.zero_pitch;
+    return rows;
+  }
+
+  // Sums are scaled last. 8-bit weights share their kernel with grouped ones, whose scales then are 1.
+  static MEMWALL_DEVICE bool scales_row(const Params& p) {
+    if constexpr (Code == WeightCode::i8) return p.groups == 0;
+    return Rule == ScaleRule::tensor || Rule == ScaleRule::row;
   }
 
   // The group that a vector of a row belongs to.
   static MEMWALL_DEVICE int group_of(const Params& p, int vector) { return vector >> p.vector_shift; }
 
-  static MEMWALL_DEVICE Part fetch(const Params& p, const Row& row, int vector) {
+  // Offsets from the lane's first row are 32 bits wide, so that its rows share the registers of one address.
+  static MEMWALL_DEVICE Part fetch(const Params& p, const Rows& rows, int r, int vector) {
     Part part = {};
-    if (vector >= row.vectors) return part;
-    part.codes = load_streaming(row.quants + vector);
-    if constexpr (Rule == ScaleRule::block128) {
-      part.scale = load(reinterpret_cast<const std::uint32_t*>(row.scales) + group_of(p, vector));
-    } else if constexpr (kGrouped) {
-      part.scale = load(reinterpret_cast<const Half*>(row.scales) + group_of(p, vector)).bits;
+    if (!rows.exist[r] || vector * 16U >= static_cast<unsigned>(p.pitch)) return part;
+    const unsigned below = r * rows.step;
+    const unsigned offset = below * static_cast<unsigned>(p.pitch) + vector * 16U;
+    part.codes = load_streaming(reinterpret_cast<const Vec16*>(rows.quants + offset));
+    if constexpr (kGrouped) {
+      const auto group = static_cast<unsigned>(group_of(p, vector));
+      // Rows a few apart lie in one block of 128.
+      const unsigned own = Rule == ScaleRule::block128 ? 0 : below * static_cast<unsigned>(p.groups);
+      const std::byte* scale = rows.scales + (own + group) * kScaleBytes;
+      part.scale = kOne;
+      if constexpr (Rule == ScaleRule::block128) {
+        part.scale = load(reinterpret_cast<const std::uint32_t*>(scale));
+      } else if (!scales_row(p)) {
+        part.scale = load(reinterpret_cast<const Half*>(scale)).bits;
+      }
+      if constexpr (kHasZeros) {
+        const unsigned zero = below * static_cast<unsigned>(p.zero_pitch) + group / 2;
+        part.zero = load(reinterpret_cast<const std::uint8_t*>(rows.zeros + zero));
+      }
     }
-    if constexpr (kHasZeros)
-      part.zero = load(reinterpret_cast<const std::uint8_t*>(row.zeros) + group_of(p, vector) / 2);
     return part;
   }
 
@@ -190,16 +214,12 @@ struct LinearKernel {
 
   static MEMWALL_DEVICE void run_columns(const Params& p, const Place& place, unsigned first_column,
                                          unsigned columns, std::byte* shared) {
-    const unsigned warps_a_row = static_cast<unsigned>(p.warps_a_row);
-    const int own = static_cast<int>(warp() % warps_a_row);  // of its row's warps
-    const unsigned warp_row = warp() / warps_a_row * kLinearWarpRows;
-    Row rows[kRows];
-    MEMWALL_UNROLL
-    for (int r = 0; r < kRows; ++r)
-      rows[r] = row_of(p, place, warp_row + r * (kWarp / kLinearLanes) + lane() / kLinearLanes);
-
+    const unsigned warps_a_row = 1U << p.warps_shift;
+    const int own = static_cast<int>(warp() & (warps_a_row - 1));  // of its row's warps
+    const unsigned warp_row = (warp() >> p.warps_shift) * kLinearWarpRows;
+    const Rows rows = rows_of(p, place, warp_row + lane() / kLinearLanes);
     const int tiles = static_cast<int>((p.pitch + kLinearTileBytes - 1) / kLinearTileBytes);
-    const int step_tiles = p.warps_a_row * kUnroll;
+    const int step_tiles = kUnroll << p.warps_shift;
     const int first_step = static_cast<int>(block_z()) * p.steps_a_split;
     int last_step = (tiles + step_tiles - 1) / step_tiles;
     if (first_step + p.steps_a_split < last_step) last_step = first_step + p.steps_a_split;
@@ -212,7 +232,7 @@ struct LinearKernel {
     for (int u = 0; u < kUnroll; ++u) {
       MEMWALL_UNROLL
       for (int r = 0; r < kRows; ++r)
-        parts[u][r] = fetch(p, rows[r], (tile + u) * kLinearLanes + lane_vector);
+        parts[u][r] = fetch(p, rows, r, (tile + u) * kLinearLanes + lane_vector);
     }
 
     const X* x = static_cast<const X*>(p.x);
@@ -233,6 +253,7 @@ struct LinearKernel {
       for (int s = 0; s < kSums; ++s) sums[r][s] = 0;
     }
     int chunk = first_step;  // the step that x is staged from
+    MEMWALL_NO_UNROLL
     for (int step = first_step; step < last_step; ++step, tile += step_tiles) {
       if (step == first_step || step == chunk + p.chunk_steps) {
         if (step != first_step) sync_threads();  // the chunk before is read
@@ -240,25 +261,25 @@ struct LinearKernel {
         int staged_tiles = p.chunk_steps * step_tiles;
         const int left = tiles - step * step_tiles;
         if (left < staged_tiles) staged_tiles = left;
-        stage_linear_input<Code, Columns>(
-            p, x_rows, columns, static_cast<std::int64_t>(step) * step_tiles * (kLinearLanes * kVector),
-            static_cast<unsigned>(staged_tiles), statistics.mean, statistics.deviation, staged);
+        using Stage = LinearStage<Code, Columns>;
+        const Stage stage{x_rows, columns, static_cast<std::int64_t>(step) * step_tiles * kTileWeights,
+                          static_cast<unsigned>(staged_tiles) * Stage::kTilePieces, staged};
+        stage.copy();
+        if (p.norm != LinearNorm::none) stage.normalise(p, statistics.mean, statistics.deviation);
         sync_threads();
       }
       // Past the last step there is nothing to load.
       const int next = step + 1 < last_step ? tile + step_tiles : tiles;
       MEMWALL_UNROLL
       for (int u = 0; u < kUnroll; ++u) {
-        Part now[kRows];
-        MEMWALL_UNROLL
-        for (int r = 0; r < kRows; ++r) {
-          now[r] = parts[u][r];
-          parts[u][r] = fetch(p, rows[r], (next + u) * kLinearLanes + lane_vector);
+        if (tile + u < tiles) {  // the same for the whole warp
+          const int group = kHasZeros ? group_of(p, (tile + u) * kLinearLanes + lane_vector) : 0;
+          const int staged_tile = tile + u - chunk * step_tiles;
+          multiply(parts[u], group, staged + staged_tile * (Columns * kTileVectors) + lane_vector, sums);
         }
-        if (tile + u >= tiles) continue;  // the whole warp
-        const int group = kHasZeros ? group_of(p, (tile + u) * kLinearLanes + lane_vector) : 0;
-        const int staged_tile = tile + u - chunk * step_tiles;
-        multiply(now, group, staged + staged_tile * (Columns * kTileVectors) + lane_vector, sums);
+        MEMWALL_UNROLL
+        for (int r = 0; r < kRows; ++r)
+          parts[u][r] = fetch(p, rows, r, (next + u) * kLinearLanes + lane_vector);
       }
     }
     sync_threads();  // x is read, and makes room for sums
@@ -287,11 +308,11 @@ struct LinearKernel {
 
   // Of row i of the block: its warps' sums, in their order.
   static MEMWALL_DEVICE float block_sum(const Params& p, const float* sums, unsigned i, unsigned column) {
-    const unsigned warps_a_row = static_cast<unsigned>(p.warps_a_row);
-    const float* from =
-        sums + (i / kLinearWarpRows * warps_a_row * kLinearWarpRows + i % kLinearWarpRows) * Columns + column;
+    const unsigned first_warp = i / kLinearWarpRows << p.warps_shift;
+    const float* from = sums + (first_warp * kLinearWarpRows + i % kLinearWarpRows) * Columns + column;
     float sum = 0;
-    for (unsigned w = 0; w < warps_a_row; ++w) sum += from[w * kLinearWarpRows * Columns];
+    MEMWALL_NO_UNROLL
+    for (unsigned w = 0; w < 1U << p.warps_shift; ++w) sum += from[w * kLinearWarpRows * Columns];
     return sum;
   }
 
@@ -305,6 +326,7 @@ struct LinearKernel {
       // The last block of a row to come adds up what all left, in their order.
       partials += block_x() * splits * block_rows * Columns;
       float* own = partials + static_cast<std::int64_t>(block_z()) * block_rows * Columns;
+      MEMWALL_NO_UNROLL
       for (unsigned i = thread_x(); i < count; i += kThreads)
         store(own + i, block_sum(p, sums, i % block_rows, i / block_rows));
       sync_threads();
@@ -324,6 +346,7 @@ struct LinearKernel {
     };
     const LinearOutput<X> output{p, place.y_row + first_column, place.bias_at};
     const LinearSegment& segment = p.segments[place.segment];
+    MEMWALL_NO_UNROLL
     for (unsigned at = thread_x(); at < count; at += kThreads) {
       const unsigned i = at % block_rows;
       const unsigned column = at / block_rows;
@@ -335,7 +358,7 @@ struct LinearKernel {
       for (unsigned factor = 0; factor < (p.gated ? 2U : 1U); ++factor) {
         const LinearSegment& of = factor == 0 ? segment : p.segments[1];
         float value = sum_of(i + factor, column);
-        if constexpr (kScaledRow) {
+        if (scales_row(p)) {
           const auto* scale = reinterpret_cast<const float*>(of.scales + place.matrix_at);
           value *= load(scale + row * p.row_scale_stride);
         }
@@ -383,10 +406,7 @@ void dispatch(const LinearLaunch& launch, Run&& run) {
                             std::integral_constant<Rule, Rule::block128>{});
       return with_columns(std::integral_constant<Code, Code::f8>{},
                           std::integral_constant<Rule, Rule::row>{});
-    case Code::i8:
-      if (launch.rule == Rule::row)
-        return with_columns(std::integral_constant<Code, Code::i8>{},
-                            std::integral_constant<Rule, Rule::row>{});
+    case Code::i8:  // a row's scale is left to the end, and its groups' are 1
       return with_columns(std::integral_constant<Code, Code::i8>{},
                           std::integral_constant<Rule, Rule::group>{});
     case Code::u4:

@@ -28,8 +28,10 @@ constexpr int kLinearRoomBytes = 256;
 
 // Many columns make a step long by themselves, and their x takes the shared memory.
 constexpr int linear_unroll(WeightCode code, int columns) {
-  const bool wide = weights_a_vector(code) > 8;
-  return columns <= 4 ? 4 : columns == 8 || !wide ? 2 : 1;
+  const int vector = weights_a_vector(code);
+  if (columns <= 2) return 4;
+  if (columns == 4) return vector > 16 ? 2 : 4;
+  return columns == 8 || vector <= 8 ? 2 : 1;
 }
 
 // Bytes of shared memory that a tile of x takes, as f32.
@@ -97,7 +99,7 @@ struct LinearParams {
   std::uint32_t matrices = 1;
 
   // Tiling (choose_linear_tiling).
-  int warps_a_row = 1;
+  int warps_shift = 0;  // 1 << this many warps a row
   int chunk_steps = 1;
   int splits = 1;  // the grid's z
   int steps_a_split = 1;

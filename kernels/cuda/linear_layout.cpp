@@ -53,7 +53,8 @@ void set_code(LinearLayout& layout, Format format) {
     case FormatKind::int8_group:
       layout.code = WeightCode::i8;
       layout.rule = format.group == 0 ? ScaleRule::row : ScaleRule::group;
-      return set_groups(layout, format.group);
+      if (format.group > 0) set_groups(layout, format.group);
+      return;
     case FormatKind::int4_group:
       layout.code = WeightCode::u4;
       layout.rule = format.zero_points ? ScaleRule::group_zero : ScaleRule::group;

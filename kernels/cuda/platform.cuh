@@ -469,4 +469,194 @@ MEMWALL_DEVICE std::uint32_t warp_max_word(std::uint32_t word) {
 MEMWALL_DEVICE std::uint32_t warp_min_word(std::uint32_t word) { return ~warp_max_word(~word); }
 #endif
 
+// --- tensor cores, and what attention needs besides -------------------------------------------------------
+
+// Four bytes picked from the eight of (b, a), a's lowest being byte 0; a selector's nibble names one.
+#ifdef __CUDACC__
+MEMWALL_DEVICE std::uint32_t pick_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
+  return __byte_perm(a, b, selector);
+}
+// Adds to a counter in shared memory.
+MEMWALL_DEVICE void add_shared(unsigned* counter, unsigned value) { atomicAdd(counter, value); }
+MEMWALL_DEVICE unsigned count_bits(std::uint32_t bits) { return static_cast<unsigned>(__popc(bits)); }
+#else
+MEMWALL_DEVICE std::uint32_t pick_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
+  const std::uint64_t both = (static_cast<std::uint64_t>(b) << 32) | a;
+  std::uint32_t picked = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint64_t byte = both >> (8 * ((selector >> (4 * i)) & 7U)) & 0xFFU;
+    picked |= static_cast<std::uint32_t>(byte) << (8 * i);
+  }
+  return picked;
+}
+MEMWALL_DEVICE void add_shared(unsigned* counter, unsigned value) {
+  std::atomic_ref<unsigned>(*counter).fetch_add(value, std::memory_order_relaxed);
+}
+MEMWALL_DEVICE unsigned count_bits(std::uint32_t bits) { return static_cast<unsigned>(std::popcount(bits)); }
+#endif
+
+// Round to nearest even; beyond 448 saturated, a NaN stays one.
+MEMWALL_DEVICE void narrow(float value, F8E4M3* to) {
+  const std::uint32_t bits = float_as_bits(value);
+  const std::uint32_t sign = bits >> 24 & 0x80U;
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  std::uint32_t code = 0;
+  if (magnitude > 0x7F800000U) {
+    code = 0x7F;
+  } else if (magnitude >= 0x43E80000U) {  // 464, half way to what is not there
+    code = 0x7E;
+  } else if (magnitude < 0x3C800000U) {  // 2^-6: subnormals, steps of 2^-9; the addition rounds
+    code = float_as_bits(bits_as_float(magnitude) + 16384.0F) - float_as_bits(16384.0F);
+  } else {
+    code = (magnitude + 0x7FFFFU + (magnitude >> 20 & 1U) - 0x3C000000U) >> 20;  // bias 127 to 7
+  }
+  to->bits = static_cast<std::uint8_t>(sign | code);
+}
+// Two halves {sign, magnitude} out of the upper bytes of x's half words: f8 values times 2^-8, exactly.
+MEMWALL_DEVICE std::uint32_t halves_of_f8(std::uint32_t x) {
+  return ((x & 0x7F007F00U) >> 1) | (x & 0x80008000U);
+}
+
+template <class T>
+constexpr bool kIsBrain = false;
+template <>
+constexpr bool kIsBrain<BFloat16> = true;
+
+// Two floats as one word of T, the first in the lower half.
+template <class T>
+MEMWALL_DEVICE std::uint32_t pack(float lo, float hi) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if constexpr (sizeof(T) == 2) {
+    std::uint32_t word;
+    if constexpr (kIsBrain<T>) {
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
+    } else {
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
+    }
+    return word;
+  }
+#endif
+  T a;
+  T b;
+  narrow(lo, &a);
+  narrow(hi, &b);
+  return static_cast<std::uint32_t>(b.bits) << 16 | a.bits;
+}
+template <class T>
+MEMWALL_DEVICE Pair unpack(std::uint32_t word) {
+  if constexpr (kIsBrain<T>) return widen_bfloats(word);
+  return widen_halves(word);
+}
+
+#ifndef __CUDACC__
+namespace detail {
+// What the lanes of a warp show each other: each brings a row and sees all.
+template <std::size_t Words, class See>
+void show_warp(const std::uint64_t (&own)[Words], See see) {
+  see(reinterpret_cast<const std::uint64_t(*)[Words]>(HostThread::current()->show(own, Words)));
+}
+}  // namespace detail
+#endif
+
+// c += a b over the warp, a of 16 x 16, b of 16 x 8, T (Half, BFloat16), summed in f32. Lane 4 g + t holds
+//   a[0]: row g, columns 2 t and 2 t + 1; a[1]: row g + 8; a[2] and a[3]: 8 columns further;
+//   b0: column g, rows 2 t and 2 t + 1; b1: 8 rows further;
+//   c[0] and c[1]: row g, columns 2 t and 2 t + 1; c[2] and c[3]: row g + 8.
+// bf16 from sm_80 on: before, there is no such instruction, and kernels that use it are not launched.
+template <class T>
+MEMWALL_DEVICE void multiply_tile(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                  std::uint32_t b1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if constexpr (kIsBrain<T>) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+#elif defined(__CUDA_ARCH__)
+  if constexpr (!kIsBrain<T>) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b0));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[2]), "r"(a[3]), "r"(b1));
+  }
+#else
+  const std::uint64_t own[6] = {a[0], a[1], a[2], a[3], b0, b1};
+  detail::show_warp(own, [&](const auto& shown) {
+    const unsigned row = lane() / 4;
+    const unsigned column = lane() % 4 * 2;
+    for (unsigned i = 0; i < 4; ++i) {
+      for (unsigned k = 0; k < 16; k += 2) {
+        const auto& of_row = shown[row * 4 + k % 8 / 2];
+        const auto& of_column = shown[(column + i % 2) * 4 + k % 8 / 2];
+        const Pair x = unpack<T>(static_cast<std::uint32_t>(of_row[k / 8 * 2 + i / 2]));
+        const Pair w = unpack<T>(static_cast<std::uint32_t>(of_column[4 + k / 8]));
+        c[i] += x.lo * w.lo + x.hi * w.hi;
+      }
+    }
+  });
+#endif
+}
+
+// The transpose of 8 x 8 half words over the warp: lane 4 g + t brings columns 2 t and 2 t + 1 of row g, and
+// gets rows 2 t and 2 t + 1 of column g.
+MEMWALL_DEVICE std::uint32_t transpose_tile(std::uint32_t word) {
+#ifdef __CUDACC__
+  std::uint32_t turned;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(word));
+  return turned;
+#else
+  const std::uint64_t own[1] = {word};
+  std::uint32_t turned = 0;
+  detail::show_warp(own, [&](const auto& shown) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const std::uint64_t row = shown[(lane() % 4 * 2 + i) * 4 + lane() / 8][0];
+      turned |= static_cast<std::uint32_t>(row >> (16 * (lane() / 4 % 2)) & 0xFFFFU) << (16 * i);
+    }
+  });
+  return turned;
+#endif
+}
+
+// Four 8 x 8 matrices of half words from shared memory: lane 8 m + r brings the address of row r of matrix m,
+// 16 bytes, aligned; lane 4 g + t gets in word[m] columns 2 t and 2 t + 1 of row g or, `Transposed`, rows 2 t
+// and 2 t + 1 of column g.
+template <bool Transposed>
+MEMWALL_DEVICE void load_tiles(std::uint32_t (&word)[4], const std::byte* row) {
+#ifdef __CUDACC__
+  const auto from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if constexpr (Transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                 : "r"(from)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                 : "r"(from)
+                 : "memory");
+  }
+#else
+  const std::uint64_t own[1] = {reinterpret_cast<std::uintptr_t>(row)};
+  detail::show_warp(own, [&](const auto& shown) {
+    for (unsigned m = 0; m < 4; ++m) {
+      word[m] = 0;
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned of_row = Transposed ? lane() % 4 * 2 + i : lane() / 4;
+        const unsigned column = Transposed ? lane() / 4 : lane() % 4 * 2 + i;
+        const auto* halves = reinterpret_cast<const std::uint16_t*>(shown[8 * m + of_row][0]);
+        word[m] |= static_cast<std::uint32_t>(halves[column]) << (16 * i);
+      }
+    }
+  });
+#endif
+}
+
 }  // namespace memwall::cuda

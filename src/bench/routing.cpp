@@ -50,9 +50,11 @@ std::int64_t ExpertDraws::bytes(std::int64_t tokens, std::int64_t per_token) {
 }
 
 // Layers draw apart, and each anew when its turn comes round.
-const Routing& ExpertDraws::routing(std::int64_t turn) const {
-  return draws_[static_cast<std::size_t>(turn / layers_ + turn % layers_) % draws_.size()];
+std::size_t ExpertDraws::draw(std::int64_t turn) const {
+  return static_cast<std::size_t>(turn / layers_ + turn % layers_) % draws_.size();
 }
+
+const Routing& ExpertDraws::routing(std::int64_t turn) const { return draws_[draw(turn)]; }
 
 std::int64_t ExpertDraws::matrix(std::int64_t turn, std::size_t index) const {
   const std::int64_t within =

@@ -40,6 +40,12 @@ class ExpertDraws {
   // Bytes that the draws take at most: their lists grow by doubling.
   static std::int64_t bytes(std::int64_t tokens, std::int64_t per_token);
 
+  // All routings; routing(turn) is the draw(turn)-th.
+  const std::vector<Routing>& draws() const { return draws_; }
+  std::size_t draw(std::int64_t turn) const;
+  // The matrix of the launch's first expert: of expert 0 where layers are whole.
+  std::int64_t first_matrix(std::int64_t turn) const { return turn * a_layer_ % matrices_; }
+
   // Of routing(turn).experts[index].
   std::int64_t matrix(std::int64_t turn, std::size_t index) const;
 

@@ -140,6 +140,7 @@ double PlacedWeights::padding() const {
 
 std::vector<float> PlacedWeights::row(std::int64_t copy, std::int64_t out) const {
   const auto read = [&](const LinearSpan& span) {
+    if (span.bytes == 0) return std::vector<std::byte>();
     return download<std::byte>(gpu_, matrix(copy) + span.at, span.bytes);
   };
   const auto quants = read(linear_row_quants(layout_, out));
