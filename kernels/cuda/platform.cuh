@@ -411,6 +411,13 @@ MEMWALL_DEVICE void widen_u4x8(std::uint32_t word, std::uint32_t zero, float (&v
 
 // --- for rows, routers and streams ------------------------------------------------------------------------
 
+// Before a loop that the compiler shall leave as it is.
+#ifdef __CUDACC__
+#define MEMWALL_ROLLED _Pragma("unroll 1")
+#else
+#define MEMWALL_ROLLED
+#endif
+
 // Two floats as the halves of a word, `lo` the lower one, rounded to nearest even: one instruction each, but
 // for bfloats before sm_80.
 #if defined(__CUDACC__)

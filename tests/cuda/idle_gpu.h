@@ -22,7 +22,9 @@ class IdleGpu final : public Gpu {
   void* allocate(std::int64_t bytes) override { return gpu.allocate(bytes); }
   void release(void* memory) noexcept override { gpu.release(memory); }
   void upload(void* to, const void* from, std::int64_t bytes) override { gpu.upload(to, from, bytes); }
-  void download(void* to, const void* from, std::int64_t bytes) override { gpu.download(to, from, bytes); }
+  void download(void* to, const void* from, std::int64_t bytes) override {
+    if (bytes > 0) gpu.download(to, from, bytes);
+  }
   void zero(void* memory, std::int64_t bytes) override { gpu.zero(memory, bytes); }
   void launch(const Launch& launch) override {
     if (!idle || std::holds_alternative<FillLaunch>(launch)) gpu.launch(launch);
