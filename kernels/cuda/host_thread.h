@@ -35,6 +35,9 @@ class HostThread {
   virtual std::uint64_t exchange(std::uint64_t value, unsigned from) = 0;
   // A bit a lane of the warp.
   virtual std::uint32_t ballot(bool vote) = 0;
+  // What all lanes of the warp bring to the same call, `words` each, one lane after the other; valid until
+  // the warp meets again. None of these three orders what lanes do to memory.
+  virtual const std::uint64_t* show(const std::uint64_t* own, std::size_t words) = 0;
   // Every access to global memory that goes through platform.cuh; `streaming` ones are read once by design.
   virtual void reads(const void* address, std::size_t bytes, bool streaming) = 0;
   virtual void writes(const void* address, std::size_t bytes) = 0;

@@ -496,7 +496,9 @@ MEMWALL_DEVICE std::uint32_t pick_bytes(std::uint32_t a, std::uint32_t b, std::u
   }
   return picked;
 }
-MEMWALL_DEVICE void add_shared(unsigned* counter, unsigned value) { *counter += value; }
+MEMWALL_DEVICE void add_shared(unsigned* counter, unsigned value) {
+  std::atomic_ref<unsigned>(*counter).fetch_add(value, std::memory_order_relaxed);
+}
 MEMWALL_DEVICE unsigned count_bits(std::uint32_t bits) { return static_cast<unsigned>(std::popcount(bits)); }
 #endif
 
@@ -555,15 +557,10 @@ MEMWALL_DEVICE Pair unpack(std::uint32_t word) {
 
 #ifndef __CUDACC__
 namespace detail {
-// What the lanes of a warp show each other: each brings a row, and sees all between the two meetings.
+// What the lanes of a warp show each other: each brings a row and sees all.
 template <std::size_t Words, class See>
 void show_warp(const std::uint64_t (&own)[Words], See see) {
-  constexpr std::size_t kMostWarps = 32;
-  static thread_local std::uint64_t shown[kMostWarps][kWarp][Words];
-  std::memcpy(shown[warp()][lane()], own, sizeof own);
-  sync_warp();
-  see(shown[warp()]);
-  sync_warp();
+  see(reinterpret_cast<const std::uint64_t(*)[Words]>(HostThread::current()->show(own, Words)));
 }
 }  // namespace detail
 #endif

@@ -38,6 +38,7 @@ Block::Block(const BlockSettings& settings)
       threads_(settings.geometry.threads),
       all_(threads_),
       accesses_(threads_),
+      shown_(threads_ * kMostWords),
       order_(threads_) {
   for (unsigned t = 0; t < threads_; ++t) {
     all_[t].owner = this;
@@ -101,6 +102,13 @@ std::uint32_t Block::Thread::ballot(bool vote) {
   value = vote ? 1 : 0;
   wait(State::at_ballot);
   return static_cast<std::uint32_t>(result);
+}
+
+const std::uint64_t* Block::Thread::show(const std::uint64_t* brought, std::size_t count) {
+  own = brought;
+  words = count;
+  wait(State::at_show);
+  return owner->shown_.data() + index / kWarp * kWarp * kMostWords;
 }
 
 void Block::Thread::fail(const std::string& what) const {
@@ -183,6 +191,15 @@ void Block::settle_warp(unsigned first, unsigned last) {
     std::uint64_t votes = 0;
     for (unsigned t = first; t < last; ++t) votes |= all_[t].value << (t - first);
     for (unsigned t = first; t < last; ++t) all_[t].result = votes;
+  } else if (at == State::at_show) {
+    const std::size_t words = all_[first].words;
+    if (words > kMostWords) all_[first].fail("shows its warp more words than the executor has room for");
+    // Volatile, lest it become a memcpy, of which the thread sanitizer takes note.
+    volatile std::uint64_t* shown = shown_.data() + first * kMostWords;
+    for (unsigned t = first; t < last; ++t) {
+      if (all_[t].words != words) all_[t].fail("shows its warp fewer or more words than others");
+      for (std::size_t w = 0; w < words; ++w) *shown++ = all_[t].own[w];
+    }
   } else {
     ++meetings_.back()->of_warps[first / kWarp].met;
   }

@@ -40,7 +40,17 @@ class Block {
   void run(Index3 block);
 
  private:
-  enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, at_exchange, at_ballot, done };
+  enum class State : std::uint8_t {
+    ready,
+    at_block_barrier,
+    at_warp_barrier,
+    at_exchange,
+    at_ballot,
+    at_show,
+    done
+  };
+
+  static constexpr std::size_t kMostWords = 16;  // that a lane may show
 
   // A copy that a wait has not covered yet.
   struct PendingCopy {
@@ -60,7 +70,9 @@ class Block {
     bool begun = false;
     std::uint64_t value = 0;  // what it brings to a meeting
     unsigned from = 0;
-    std::uint64_t result = 0;  // and takes from it
+    std::uint64_t result = 0;            // and takes from it
+    const std::uint64_t* own = nullptr;  // or brings as words
+    std::size_t words = 0;
     std::vector<PendingCopy> copies;
     int groups = 0;  // committed
 
@@ -68,6 +80,7 @@ class Block {
     void sync_warp() override;
     std::uint64_t exchange(std::uint64_t brought, unsigned lane) override;
     std::uint32_t ballot(bool vote) override;
+    const std::uint64_t* show(const std::uint64_t* own, std::size_t words) override;
     void reads(const void* address, std::size_t bytes, bool streaming) override;
     void writes(const void* address, std::size_t bytes) override;
     void copy_async(void* shared, const void* global, std::size_t bytes) override;
@@ -94,6 +107,7 @@ class Block {
   unsigned threads_;
   std::vector<Thread> all_;
   std::vector<std::vector<Access>> accesses_;  // a thread's since it last met others
+  std::vector<std::uint64_t> shown_;           // kMostWords a thread
   std::vector<GuardedBytes> shared_;           // the last one is this block's
   std::vector<unsigned> order_;
   std::exception_ptr failure_;

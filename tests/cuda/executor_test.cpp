@@ -118,6 +118,21 @@ TEST(CudaExecutor, FindsMeetingsThatNotAllReach) {
   EXPECT_NO_THROW(executor.run<PartialWarp<96>>({.threads = 96}, {}));
 }
 
+// Each lane shows two words, or lane 9 one, and reads those of the lane opposite.
+struct ShownWords {
+  using Params = cuda::Params;
+  static constexpr unsigned kThreads = kTestThreads;
+  static void run(const Params& p, std::byte*) {
+    const std::uint64_t own[2] = {thread_x(), 100 + thread_x()};
+    const std::uint64_t* all = HostThread::current()->show(own, p.defect && lane() == 9 ? 1 : 2);
+    const unsigned other = 31 - lane();
+    if (all[2 * other] != warp() * kWarp + other || all[2 * other + 1] != 100 + warp() * kWarp + other)
+      throw std::runtime_error("shown otherwise");
+  }
+};
+
+TEST(CudaExecutor, WarpsShowEachOtherWords) { expect_found<ShownWords>({}, 0, "fewer or more words"); }
+
 // --- memory ---
 
 struct MisalignedLoad {

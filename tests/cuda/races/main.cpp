@@ -28,7 +28,8 @@ namespace {
 bool passes(const NamedTask& named, std::set<std::string>& kernels) {
   const int before = races_reported();
   auto owned = std::make_unique<FakeGpu>();
-  const FakeGpu& gpu = *owned;
+  FakeGpu& gpu = *owned;
+  gpu.executor().settings().count_traffic = false;
   const std::unique_ptr<Device> device = make_device(std::move(owned));
   try {
     const std::size_t variants = device->variants(named.task).size();

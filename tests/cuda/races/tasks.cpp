@@ -40,7 +40,7 @@ void add_linears(std::vector<NamedTask>& tasks) {
 
 void add_caches(std::vector<NamedTask>& tasks) {
   for (const KvFormat kv : {KvFormat::bf16, KvFormat::f16, KvFormat::f8_e4m3}) {
-    for (const std::int64_t context : {70, 1500}) {
+    for (const std::int64_t context : {70, 900}) {
       for (const std::int64_t width : {64, 128}) {
         const AttentionWork attention{.heads = 8, .kv_heads = 2, .d_k = width, .d_v = width, .kv = kv};
         add(tasks, fmt::format("attention of {}", width), attention, 2, context);
@@ -117,7 +117,7 @@ void add_fused(std::vector<NamedTask>& tasks) {
       add_ops(fmt::format("{} and a residual", name), {linear, residual}, batch, 1);
     }
   }
-  for (const std::int64_t context : {70, 1500})
+  for (const std::int64_t context : {70, 900})
     add_ops("rotary and attention", {rotary, attention}, 2, context);
 }
 
