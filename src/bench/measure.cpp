@@ -58,9 +58,10 @@ ComputeType compute_type(const MatmulTask& task, bool cpu) {
   }
 }
 
-// Sizes whose reads tell a launch's cost from its bytes: from far below it to far above.
-constexpr std::int64_t kLeastFitBytes = std::int64_t{1} << 14;
+// Sizes whose reads tell a launch's cost from its bytes: from far below a slice of the probe up to it.
+constexpr std::int64_t kFitRange = std::int64_t{1} << 15;
 constexpr std::int64_t kFitStep = 8;
+constexpr std::int64_t kLeastFitBytes = 1024;
 
 }  // namespace
 
@@ -237,7 +238,8 @@ void Session::probe() {
 void Session::fit_launches() {
   announce("the cost of a launch");
   std::vector<LaunchSample> samples;
-  for (std::int64_t bytes = kLeastFitBytes; bytes <= figures_.info.read_slice_bytes; bytes *= kFitStep) {
+  const std::int64_t slice = figures_.info.read_slice_bytes;
+  for (std::int64_t bytes = std::max(kLeastFitBytes, slice / kFitRange); bytes <= slice; bytes *= kFitStep) {
     const auto m = run(StreamTask{.bytes = bytes}, false, {.rule = stream_rule()});
     if (m) samples.push_back({m->bytes, m->seconds.median});
   }

@@ -25,12 +25,12 @@ auto visit(const Task& task, Call call) {
       task);
 }
 
-constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr std::int64_t kSliceGrain = std::int64_t{64} << 10;
 
 // A read of sixteen L2s hides what a launch costs (240 us at an H200's 960 MiB, beside some 2 us) and what of
 // the L2 the last one left, and is small beside any card's memory.
 std::int64_t read_slice(const GpuProperties& p) {
-  return std::max(kMebibyte, div_up(16 * p.l2_bytes, kMebibyte) * kMebibyte);
+  return std::max(kSliceGrain, div_up(16 * p.l2_bytes, kSliceGrain) * kSliceGrain);
 }
 
 // The size of a GEMM with enough tiles for every multiprocessor: 8192 on a card of 132 of them.

@@ -33,7 +33,7 @@ bool is_fused_attention(const FusedTask& task) {
   const std::int64_t turned = attention->heads + (attention->shared ? 0 : attention->kv_heads);
   return rotary->function == ElementwiseFunction::rotary && rotary->width == attention->d_k &&
          rotary->rows_per_token == turned && b.phase == Phase::decode && a.phase == b.phase &&
-         a.batch == b.batch && a.context == b.context && kv_element(attention->kv).has_value() &&
+         a.batch == b.batch && kv_element(attention->kv).has_value() &&
          in_registers(*attention);
 }
 

@@ -49,7 +49,7 @@ const MeasuredOp& op_of(const MeasuredStep& step, const std::string& name) {
 
 TEST(CudaSession, MeasuresAModelsStepAndWhatItFuses) {
   const auto device = make_device(small_gpu(), {"13.0", "13.0", "13.1", "13.1"}, some_card());
-  EXPECT_EQ(device->info().read_slice_bytes, 1 << 20);
+  EXPECT_EQ(device->info().read_slice_bytes, 64 << 10);
   Session session(*device, 0, nullptr);
   const std::vector<Op> ops =
       lower(read_model(with_layers("  - repeat: 2\n"
