@@ -17,7 +17,7 @@ struct Sizes {
 };
 
 Sizes sizes_of(TaskSize size) {
-  if (size == TaskSize::small) return {40, 256, 4, 2, 64, 70, 4, 2, 1, 1 << 16, 48, {1, 3}};
+  if (size == TaskSize::small) return {24, 128, 4, 2, 64, 50, 4, 2, 1, 1 << 14, 24, {1, 3}};
   return {4096, 4096, 32, 8, 128, 3000, 64, 8, 24, 64 << 20, 1024, {1, 4, 16}};
 }
 
