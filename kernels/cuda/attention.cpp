@@ -14,8 +14,7 @@ constexpr std::int64_t kWidest = 256;
 
 AttentionWidth width_of(const AttentionShape& s) {
   if (s.d_k <= 64 && s.d_v <= 64) return AttentionWidth::w64;
-  if (s.d_k <= 128 && s.d_v <= 128) return AttentionWidth::w128;
-  return s.d_k <= 192 && s.d_v <= 128 ? AttentionWidth::w192_128 : AttentionWidth::w256;
+  return s.d_k <= 128 && s.d_v <= 128 ? AttentionWidth::w128 : AttentionWidth::w256;
 }
 
 // Of a block, as AttentionKernel and PlainAttentionKernel lay it out (which tests compare).
@@ -31,7 +30,6 @@ unsigned shared_bytes(const AttentionShape& s, const AttentionLaunch& launch) {
   std::int64_t d_v = 256;
   if (launch.width == AttentionWidth::w64) d_k = 64, d_v = bytes == 1 ? 128 : 64;
   if (launch.width == AttentionWidth::w128) d_k = d_v = 128;
-  if (launch.width == AttentionWidth::w192_128) d_k = 192, d_v = 128;
   const std::int64_t rows = kHeadTile * launch.head_tiles;
   const std::int64_t layout = rows * ((d_k + 32) * 2 + kWarps * 8 + (d_v + 4) * 4) + 16;
   return static_cast<unsigned>(std::max<std::int64_t>(layout, rows * kMostParts * 4 + 16));
@@ -44,8 +42,7 @@ std::int64_t resident_blocks(const AttentionLaunch& launch) {
     case AttentionWidth::w64:
       return 4;
     case AttentionWidth::w128:
-    case AttentionWidth::w192_128:
-      return launch.head_tiles == 1 ? 3 : 2;
+      return 3;
     case AttentionWidth::w256:
       break;
   }
@@ -61,18 +58,20 @@ void complete(AttentionLaunch& launch, const AttentionShape& s, int multiprocess
   const TokenSplit split = split_tokens(heads, (s.read + kTileTokens - 1) / kTileTokens,
                                         multiprocessors * resident_blocks(launch), least);
   AttentionParams& p = launch.params;
-  p.k_pitch = kv_pitch(s.element, s.d_k);
-  p.v_pitch = kv_pitch(s.element, s.d_v);
+  p.k_pitch = static_cast<int>(kv_pitch(s.element, s.d_k));
+  p.v_pitch = static_cast<int>(kv_pitch(s.element, s.d_v));
   p.held = s.held;
   p.read = s.read;
   p.tiles_each = split.tiles_each;
   p.parts = split.parts;
   p.heads = static_cast<int>(s.heads);
   p.kv_heads = static_cast<int>(s.kv_heads);
+  p.group = static_cast<int>(s.group());
   p.d_k = static_cast<int>(s.d_k);
   p.d_v = static_cast<int>(s.d_v);
   p.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.d_k)));
-  launch.geometry.grid_x = static_cast<unsigned>(heads * split.parts);
+  launch.geometry.grid_x = static_cast<unsigned>(heads);
+  launch.geometry.grid_y = static_cast<unsigned>(split.parts);
   launch.geometry.threads = kAttentionThreads;
   launch.geometry.shared_bytes = shared_bytes(s, launch);
 }
@@ -81,10 +80,14 @@ void complete(AttentionLaunch& launch, const AttentionShape& s, int multiprocess
 
 AttentionWay attention_way(const AttentionShape& s, const ArchLimits& arch) {
   const bool tensor = kv_on_tensor_cores(s.element, arch);
-  if (tensor && s.group() <= kHeadTile * kMostHeadTiles && s.d_k <= kWidest && s.d_v <= kWidest)
-    return AttentionWay::registers;
+  if (tensor && held_in_registers(s)) return AttentionWay::registers;
   if (tensor && s.group() > 1 && staged_takes(s.element, s.d_k, s.d_v, false)) return AttentionWay::staged;
   return plain_takes(s) ? AttentionWay::plain : AttentionWay::none;
+}
+
+bool held_in_registers(const AttentionShape& s) {
+  if (s.d_k > kWidest || s.d_v > kWidest) return false;
+  return s.group() <= (width_of(s) == AttentionWidth::w256 ? kHeadTile : kHeadTile * kMostHeadTiles);
 }
 
 bool plain_takes(const AttentionShape& s) { return s.d_k <= kPlainKeys && s.d_v <= kPlainValues; }
@@ -107,7 +110,7 @@ AttentionLaunch attention_launch(const AttentionShape& s, const ArchLimits& arch
 
 std::int64_t attention_partial_floats(const AttentionParams& p, std::int64_t seqs) {
   if (p.parts == 1) return 0;
-  const std::int64_t floats = static_cast<std::int64_t>(p.parts) * (p.heads / p.kv_heads) * (p.d_v + 2);
+  const std::int64_t floats = static_cast<std::int64_t>(p.parts) * p.group * (p.d_v + 2);
   return seqs * p.kv_heads * ((floats + 31) / 32 * 32);
 }
 

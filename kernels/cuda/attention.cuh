@@ -22,7 +22,8 @@ struct AttentionKernel {
   static constexpr unsigned kThreads = kAttentionThreads;
   static constexpr int kWarps = kThreads / kWarp;
   // At most 8 loads of K and of V are in flight a lane; a longer row comes in pieces.
-  static constexpr int kKPiece = KC <= 4 ? KC : KC / 2;
+  static constexpr int kMostKeys = HT == 1 ? 4 : 3;
+  static constexpr int kKPiece = KC <= kMostKeys ? KC : KC / 2;
   static constexpr int kKPieces = KC / kKPiece;
   static constexpr int kVPiece = VC <= 2 ? VC : 2;
   static constexpr int kVPieces = VC / kVPiece;
@@ -42,9 +43,10 @@ struct AttentionKernel {
 
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
     Place at;
-    at.part = static_cast<int>(block_x() % static_cast<unsigned>(p.parts));
-    at.head = block_x() / static_cast<unsigned>(p.parts);
-    at.group = p.heads / p.kv_heads;
+    at.part = static_cast<int>(block_y());
+    at.head = block_x();
+    at.k = p.k + at.head * p.held * p.k_pitch + lane() % 4 * 16;
+    at.v = p.v + at.head * p.held * p.v_pitch + lane() / 4 * 16;
     at.begin = at.part * p.tiles_each * kTileTokens;
     at.end = at.begin + p.tiles_each * kTileTokens;
     if (at.end > p.read) at.end = static_cast<int>(p.read);
@@ -55,26 +57,27 @@ struct AttentionKernel {
     State state;
     const int first = at.begin + static_cast<int>(warp()) * kTileTokens;
     KeyRows rows = key_rows(p, at, first);
-    Keys keys = load_keys(p, rows, 0);
+    Keys keys = load_keys(p, at, rows, 0);
     stage_queries(p, at, reinterpret_cast<Tile*>(shared));
     sync_threads();
     for (int tile = first; tile < at.end; tile += kWarps * kTileTokens)
       take_tile(p, at, tile, shared, rows, keys, state);
     merge_warps(shared, state);
-    finish_rows<Activation>(p, {at.head, at.part, 0, at.group, at.head}, outputs_of(shared), kOutputPitch,
+    finish_rows<Activation>(p, {at.head, at.part, 0, p.group, at.head}, outputs_of(shared), kOutputPitch,
                             statistics_of(shared), kThreads, shared);
   }
 
  private:
   struct Place {
     int part;
-    std::int64_t head;  // of all sequences'
-    int group;
+    std::int64_t head;   // of all sequences'
+    const std::byte* k;  // of the head, this lane's 16 bytes of a row
+    const std::byte* v;
     int begin;  // of the tokens read
     int end;
   };
   struct KeyRows {
-    const std::byte* row[2];  // of tokens g and g + 8 of the tile; null beyond the end
+    int token[2];  // tokens g and g + 8 of the tile, of those held; -1 beyond the end
   };
   struct Keys {
     Vec16 raw[2][kKPiece];
@@ -92,56 +95,54 @@ struct AttentionKernel {
     }
   };
 
-  static MEMWALL_DEVICE std::int64_t token_of(const Params& p, const Place& at, int i) {
-    if (p.chosen == nullptr) return p.held - p.read + i;
+  static MEMWALL_DEVICE int token_of(const Params& p, const Place& at, int i) {
+    if (i >= at.end) return -1;
+    if (p.chosen == nullptr) return static_cast<int>(p.held - p.read) + i;
     return load(p.chosen + at.head / p.kv_heads * p.read + i);
   }
   static MEMWALL_DEVICE KeyRows key_rows(const Params& p, const Place& at, int tile) {
     KeyRows rows;
     MEMWALL_UNROLL
-    for (int n = 0; n < 2; ++n) {
-      const int i = tile + 8 * n + static_cast<int>(lane() / 4);
-      rows.row[n] =
-          i < at.end ? p.k + (at.head * p.held + token_of(p, at, i)) * p.k_pitch + lane() % 4 * 16 : nullptr;
-    }
+    for (int n = 0; n < 2; ++n) rows.token[n] = token_of(p, at, tile + 8 * n + static_cast<int>(lane() / 4));
     return rows;
   }
-  static MEMWALL_DEVICE Keys load_keys(const Params& p, const KeyRows& rows, int piece) {
+  static MEMWALL_DEVICE Keys load_keys(const Params& p, const Place& at, const KeyRows& rows, int piece) {
     Keys keys;
     MEMWALL_UNROLL
     for (int c = 0; c < kKPiece; ++c) {
       MEMWALL_UNROLL
       for (int n = 0; n < 2; ++n) {
         const int byte = (piece * kKPiece + c) * 64;
-        const bool there = rows.row[n] != nullptr && byte + static_cast<int>(lane() % 4) * 16 < p.k_pitch;
-        keys.raw[n][c] = there ? load_streaming(reinterpret_cast<const Vec16*>(rows.row[n] + byte)) : Vec16{};
+        const bool there = rows.token[n] >= 0 && byte + static_cast<int>(lane() % 4) * 16 < p.k_pitch;
+        const std::byte* row = at.k + static_cast<std::int64_t>(rows.token[n]) * p.k_pitch;
+        keys.raw[n][c] = there ? load_streaming(reinterpret_cast<const Vec16*>(row + byte)) : Vec16{};
       }
     }
     return keys;
   }
   struct ValueRows {
-    const std::byte* row[4];  // of tokens 2 t, 2 t + 1, 2 t + 8, 2 t + 9
+    int token[4];  // tokens 2 t, 2 t + 1, 2 t + 8, 2 t + 9 of the tile
   };
   static MEMWALL_DEVICE ValueRows value_rows(const Params& p, const Place& at, int tile) {
     ValueRows rows;
     MEMWALL_UNROLL
     for (int n = 0; n < 4; ++n) {
       const int i = tile + static_cast<int>(lane() % 4) * 2 + n % 2 + n / 2 * 8;
-      rows.row[n] =
-          i < at.end ? p.v + (at.head * p.held + token_of(p, at, i)) * p.v_pitch + lane() / 4 * 16 : nullptr;
+      rows.token[n] = token_of(p, at, i);
     }
     return rows;
   }
-  static MEMWALL_DEVICE ValuesLoaded load_values(const Params& p, const ValueRows& rows, int piece) {
+  static MEMWALL_DEVICE ValuesLoaded load_values(const Params& p, const Place& at, const ValueRows& rows,
+                                                 int piece) {
     ValuesLoaded values;
     MEMWALL_UNROLL
     for (int c = 0; c < kVPiece; ++c) {
       MEMWALL_UNROLL
       for (int n = 0; n < 4; ++n) {
         const int byte = (piece * kVPiece + c) * 128;
-        const bool there = rows.row[n] != nullptr && byte + static_cast<int>(lane() / 4) * 16 < p.v_pitch;
-        values.raw[n][c] =
-            there ? load_streaming(reinterpret_cast<const Vec16*>(rows.row[n] + byte)) : Vec16{};
+        const bool there = rows.token[n] >= 0 && byte + static_cast<int>(lane() / 4) * 16 < p.v_pitch;
+        const std::byte* row = at.v + static_cast<std::int64_t>(rows.token[n]) * p.v_pitch;
+        values.raw[n][c] = there ? load_streaming(reinterpret_cast<const Vec16*>(row + byte)) : Vec16{};
       }
     }
     return values;
@@ -149,12 +150,13 @@ struct AttentionKernel {
 
   // q as the tiles want it, zeros where there is none.
   static MEMWALL_DEVICE void stage_queries(const Params& p, const Place& at, Tile* staged) {
-    const auto* q = static_cast<const Activation*>(p.q) + at.head * at.group * p.d_k;
+    const auto* q = static_cast<const Activation*>(p.q) + at.head * p.group * p.d_k;
+    MEMWALL_SOME_UNROLL
     for (int i = static_cast<int>(thread_x()); i < kRows * kQueryElements; i += kThreads) {
       const int row = i / kQueryElements;
       const int element = i % kQueryElements;
       Tile value{};
-      if (row < at.group && element < p.d_k) narrow(turned_element(p, q + row * p.d_k, element), &value);
+      if (row < p.group && element < p.d_k) narrow(turned_element(p, q + row * p.d_k, element), &value);
       staged[row * kQueryPitch + Values::query_place(element)] = value;
     }
   }
@@ -168,9 +170,9 @@ struct AttentionKernel {
     for (int piece = 0; piece < kKPieces; ++piece) {
       Keys next;
       if (piece + 1 < kKPieces) {
-        next = load_keys(p, rows, piece + 1);
+        next = load_keys(p, at, rows, piece + 1);
       } else {
-        values = load_values(p, v_rows, 0);
+        values = load_values(p, at, v_rows, 0);
       }
       add_scores(reinterpret_cast<const Tile*>(shared), keys, piece, scores);
       if (piece + 1 < kKPieces) keys = next;
@@ -181,10 +183,10 @@ struct AttentionKernel {
     for (int piece = 0; piece < kVPieces; ++piece) {
       ValuesLoaded next;
       if (piece + 1 < kVPieces) {
-        next = load_values(p, v_rows, piece + 1);
+        next = load_values(p, at, v_rows, piece + 1);
       } else {
         rows = key_rows(p, at, tile + kWarps * kTileTokens);
-        keys = load_keys(p, rows, 0);
+        keys = load_keys(p, at, rows, 0);
       }
       add_values(values, piece, weights, state);
       if (piece + 1 < kVPieces) values = next;
@@ -321,12 +323,14 @@ struct AttentionKernel {
     const int row = static_cast<int>(thread_x());
     if (row < kRows) {
       highest = highest_of(statistics, row);
+      MEMWALL_KEEP_LOOP
       for (int w = 0; w < kWarps; ++w) {
         const float* other = statistics + (w * kRows + row) * 2;
         total += exponential(other[0] - highest) * other[1];
       }
     }
     float* outputs = outputs_of(shared);
+    MEMWALL_KEEP_LOOP
     for (unsigned w = 0; w < static_cast<unsigned>(kWarps); ++w) {
       if (warp() == w) put_sums(outputs, state, share, w == 0);
       sync_threads();
@@ -381,10 +385,8 @@ void dispatch(const AttentionLaunch& launch, Run&& run) {
         return with_width(AttentionKernel<kE, kB, 1, 1>(), AttentionKernel<kE, kB, 1, 2>());
       case AttentionWidth::w128:
         return with_width(AttentionKernel<kE, 2 * kB, kB, 1>(), AttentionKernel<kE, 2 * kB, kB, 2>());
-      case AttentionWidth::w192_128:
-        return with_width(AttentionKernel<kE, 3 * kB, kB, 1>(), AttentionKernel<kE, 3 * kB, kB, 2>());
       case AttentionWidth::w256:
-        return with_width(AttentionKernel<kE, 4 * kB, 2 * kB, 1>(), AttentionKernel<kE, 4 * kB, 2 * kB, 2>());
+        return go(AttentionKernel<kE, 4 * kB, 2 * kB, 1>());
     }
   };
   using One = std::integral_constant<int, 1>;

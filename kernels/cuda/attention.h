@@ -17,8 +17,8 @@ namespace memwall::cuda {
 struct AttentionParams {
   std::byte* k = nullptr;
   std::byte* v = nullptr;
-  std::int64_t k_pitch = 0;
-  std::int64_t v_pitch = 0;
+  int k_pitch = 0;
+  int v_pitch = 0;
   const void* q = nullptr;
   const void* new_k = nullptr;  // null: nothing is written
   const void* new_v = nullptr;
@@ -34,18 +34,19 @@ struct AttentionParams {
   int parts = 1;
   int heads = 0;
   int kv_heads = 0;
+  int group = 1;  // heads / kv_heads
   int d_k = 0;
   int d_v = 0;
   float scale = 1;
 };
 
 // A kernel for rows up to so many elements of K and V.
-enum class AttentionWidth : std::uint8_t { w64, w128, w192_128, w256 };
+enum class AttentionWidth : std::uint8_t { w64, w128, w256 };
 
 struct AttentionLaunch {
   KvElement element = KvElement::f16;
   AttentionWidth width = AttentionWidth::w128;
-  int head_tiles = 1;  // of 8 query heads a KV head: 1 or 2
+  int head_tiles = 1;  // of 8 query heads a KV head: 1 or, but for w256, 2
   bool plain = false;  // without tensor cores; width and head_tiles do not count
   AttentionParams params;
   Geometry geometry;
@@ -67,10 +68,11 @@ struct AttentionShape {
   std::int64_t group() const { return heads / kv_heads; }
 };
 
-// Who computes a shape: a warp's registers hold keys and values for up to 16 query heads; more share what a
-// block stages in shared memory (latent.h); what neither takes (f32; bf16 before sm_80; rows too wide) is
-// computed without tensor cores, up to the widths below.
+// Who computes a shape: a warp's registers hold keys and values for up to 16 query heads (8 of wide rows);
+// more share what a block stages in shared memory (latent.h); what neither takes (f32; bf16 before sm_80;
+// rows too wide) is computed without tensor cores, up to the widths below.
 enum class AttentionWay : std::uint8_t { registers, staged, plain, none };
+bool held_in_registers(const AttentionShape& shape);  // where tensor cores multiply its elements
 AttentionWay attention_way(const AttentionShape& shape, const ArchLimits& arch);
 
 // Without tensor cores: the query heads of a KV head that a block takes, and the widest rows.

@@ -67,12 +67,12 @@ struct PlainAttentionKernel {
     float* statistics = scores + kHeads * kTileTokens;  // {maximum, sum of weights} a head
     float* corrections = statistics + 2 * kHeads;
 
-    const int group = p.heads / p.kv_heads;
+    const int group = p.group;
     const int blocks = (group + kHeads - 1) / kHeads;  // that share a KV head
     const int block = static_cast<int>(block_x() % static_cast<unsigned>(blocks));
     BlockRows at{};
-    at.part = static_cast<int>(block_x() / static_cast<unsigned>(blocks) % static_cast<unsigned>(p.parts));
-    at.head = block_x() / (static_cast<unsigned>(blocks) * static_cast<unsigned>(p.parts));
+    at.part = static_cast<int>(block_y());
+    at.head = block_x() / static_cast<unsigned>(blocks);
     at.first_row = block * kHeads;
     at.rows = group - at.first_row < kHeads ? group - at.first_row : kHeads;
     at.counter = at.head * blocks + block;
@@ -84,6 +84,7 @@ struct PlainAttentionKernel {
     if (at.part == p.parts - 1 && p.new_k != nullptr) append_token<Activation, Element>(p, at.head, kThreads);
     const auto* q = static_cast<const Activation*>(p.q) + (at.head * group + at.first_row) * p.d_k;
     const auto me = static_cast<int>(thread_x());
+    MEMWALL_KEEP_LOOP
     for (int i = me; i < at.rows * p.d_k; i += kThreads)
       queries[i] = turned_element(p, q + i / p.d_k * p.d_k, i % p.d_k);
     if (me < kHeads) {
@@ -96,6 +97,7 @@ struct PlainAttentionKernel {
       sync_threads();
       stage(p, at, p.k, p.k_pitch, p.d_k, first, tokens, tile);
       sync_threads();
+      MEMWALL_KEEP_LOOP
       for (int i = me; i < at.rows * kTileTokens; i += kThreads) {
         const float* key = tile + i % kTileTokens * kPitch;
         const float* query = queries + i / kTileTokens * p.d_k;
@@ -107,18 +109,7 @@ struct PlainAttentionKernel {
       if (me < at.rows) weigh(scores + me * kTileTokens, tokens, statistics + 2 * me, corrections + me);
       stage(p, at, p.v, p.v_pitch, p.d_v, first, tokens, tile);
       sync_threads();
-      MEMWALL_UNROLL
-      for (int h = 0; h < kHeads; ++h) {
-        if (h >= at.rows) continue;
-        MEMWALL_UNROLL
-        for (int c = 0; c < kColumns; ++c) {
-          const int column = me + c * static_cast<int>(kThreads);
-          if (column >= p.d_v) continue;
-          float sum = sums[h][c] * corrections[h];
-          for (int t = 0; t < tokens; ++t) sum += scores[h * kTileTokens + t] * tile[t * kPitch + column];
-          sums[h][c] = sum;
-        }
-      }
+      add_values(p, at, tokens, scores, corrections, tile, sums);
     }
     sync_threads();
     MEMWALL_UNROLL
@@ -132,11 +123,11 @@ struct PlainAttentionKernel {
 
  private:
   // Tokens [first, first + tokens) of those read, as floats.
-  static MEMWALL_DEVICE void stage(const Params& p, const BlockRows& at, const std::byte* cache,
-                                   std::int64_t pitch, int width, std::int64_t first, int tokens,
-                                   float* tile) {
+  static MEMWALL_DEVICE void stage(const Params& p, const BlockRows& at, const std::byte* cache, int pitch,
+                                   int width, std::int64_t first, int tokens, float* tile) {
     constexpr int kElements = 16 / static_cast<int>(sizeof(Element));
-    const int units = static_cast<int>(pitch / 16);
+    const int units = pitch / 16;
+    MEMWALL_KEEP_LOOP
     for (int i = static_cast<int>(thread_x()); i < tokens * units; i += kThreads) {
       std::int64_t token = p.held - p.read + first + i / units;
       if (p.chosen != nullptr) token = load(p.chosen + at.head / p.kv_heads * p.read + first + i / units);
@@ -151,12 +142,36 @@ struct PlainAttentionKernel {
     }
   }
 
+  static MEMWALL_DEVICE void add_values(const Params& p, const BlockRows& at, int tokens, const float* scores,
+                                        const float* corrections, const float* tile,
+                                        float (&sums)[kHeads][kColumns]) {
+    MEMWALL_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      MEMWALL_UNROLL
+      for (int c = 0; c < kColumns; ++c) sums[h][c] *= h < at.rows ? corrections[h] : 0.0F;
+    }
+    MEMWALL_KEEP_LOOP
+    for (int t = 0; t < tokens; ++t) {
+      MEMWALL_UNROLL
+      for (int c = 0; c < kColumns; ++c) {
+        const int column = static_cast<int>(thread_x()) + c * static_cast<int>(kThreads);
+        if (column >= p.d_v) continue;
+        const float value = tile[t * kPitch + column];
+        MEMWALL_UNROLL
+        for (int h = 0; h < kHeads; ++h)
+          if (h < at.rows) sums[h][c] += scores[h * kTileTokens + t] * value;
+      }
+    }
+  }
+
   // One head's scores to weights.
   static MEMWALL_DEVICE void weigh(float* scores, int tokens, float* statistics, float* correction) {
     float highest = statistics[0];
+    MEMWALL_KEEP_LOOP
     for (int t = 0; t < tokens; ++t) highest = fmaxf(highest, scores[t]);
     *correction = exponential(statistics[0] - highest);
     float sum = statistics[1] * *correction;
+    MEMWALL_KEEP_LOOP
     for (int t = 0; t < tokens; ++t) {
       scores[t] = exponential(scores[t] - highest);
       sum += scores[t];

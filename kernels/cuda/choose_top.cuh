@@ -21,7 +21,6 @@ struct ChooseKernel {
     const float* scores = p.scores + static_cast<std::int64_t>(block_x()) * p.keys;
     std::uint32_t lowest = 0;
     auto wanted = static_cast<unsigned>(p.count);
-    MEMWALL_UNROLL
     for (int pass = 0; pass < 3; ++pass) {
       const unsigned shift = pass == 0 ? 21U : pass == 1 ? 10U : 0U;
       const unsigned bits = pass == 2 ? 10U : 11U;

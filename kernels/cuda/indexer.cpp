@@ -26,7 +26,8 @@ IndexerLaunch indexer_launch(const IndexerShape& s, int multiprocessors) {
   p.count = static_cast<int>(s.count);
   p.tiles_each = split.tiles_each;
   p.parts = split.parts;
-  launch.geometry.grid_x = static_cast<unsigned>(s.seqs * split.parts);
+  launch.geometry.grid_x = static_cast<unsigned>(s.seqs);
+  launch.geometry.grid_y = static_cast<unsigned>(split.parts);
   launch.geometry.threads = kIndexerThreads;
   // Queries as half words, rows half a shared memory's width longer, and their weights.
   const std::int64_t rows = (s.heads + 7) / 8 * 8;
@@ -38,7 +39,7 @@ IndexerLaunch choose_launch(const IndexerLaunch& launch) {
   IndexerLaunch choose = launch;
   choose.choose = true;
   choose.geometry = {};
-  choose.geometry.grid_x = launch.geometry.grid_x / static_cast<unsigned>(launch.params.parts);
+  choose.geometry.grid_x = launch.geometry.grid_x;
   choose.geometry.threads = kChooseThreads;
   choose.geometry.shared_bytes = kChooseBins * 4 + 2 * (kChooseThreads / kWarp) * 4 + 8;
   return choose;

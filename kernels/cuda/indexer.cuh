@@ -24,8 +24,8 @@ struct IndexerKernel {
   static constexpr int kKeys = 32;  // that a warp takes at once
 
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
-    const std::int64_t seq = block_x() / static_cast<unsigned>(p.parts);
-    const auto part = static_cast<int>(block_x() % static_cast<unsigned>(p.parts));
+    const std::int64_t seq = block_x();
+    const auto part = static_cast<int>(block_y());
     const int begin = part * p.tiles_each * kTileTokens;
     int end = begin + p.tiles_each * kTileTokens;
     if (end > p.keys) end = p.keys;

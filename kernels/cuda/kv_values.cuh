@@ -5,6 +5,15 @@
 #include "kernels/cuda/kv.h"
 #include "kernels/cuda/platform.cuh"
 
+// Before loops at a kernel's edges: unrolled they would be most of its code.
+#ifdef __CUDACC__
+#define MEMWALL_KEEP_LOOP _Pragma("unroll 1")
+#define MEMWALL_SOME_UNROLL _Pragma("unroll 4")
+#else
+#define MEMWALL_KEEP_LOOP
+#define MEMWALL_SOME_UNROLL
+#endif
+
 namespace memwall::cuda {
 
 // 16 bytes of a token's row. Sums over a row may run in any order, as long as queries and keys keep the same:
@@ -75,10 +84,12 @@ constexpr float kNoScore = -1e30F;
 // One warp turns the statistics of a row's parts, `pitch` floats apart, into the weights of the parts' sums.
 MEMWALL_DEVICE void merge_weights(const float* statistics, std::int64_t pitch, int parts, float* weights) {
   float highest = kNoScore;
+  MEMWALL_KEEP_LOOP
   for (int part = static_cast<int>(lane()); part < parts; part += kWarp)
     highest = fmaxf(highest, load(statistics + part * pitch));
   highest = warp_max(highest);
   float total = 0;
+  MEMWALL_KEEP_LOOP
   for (int part = static_cast<int>(lane()); part < parts; part += kWarp) {
     const float weight = exponential(load(statistics + part * pitch) - highest);
     weights[part] = weight;
@@ -86,23 +97,33 @@ MEMWALL_DEVICE void merge_weights(const float* statistics, std::int64_t pitch, i
   }
   total = warp_sum(total);
   const float share = total > 0 ? 1 / total : 0.0F;
+  MEMWALL_KEEP_LOOP
   for (int part = static_cast<int>(lane()); part < parts; part += kWarp) weights[part] *= share;
 }
 
-// One column of the parts' sums, `pitch` floats apart.
-MEMWALL_DEVICE float merge_sums(const float* sums, std::int64_t pitch, int parts, const float* weights) {
+// Four columns (or one) of the parts' sums, `pitch` floats apart. V: Vec16 or float.
+template <class V>
+MEMWALL_DEVICE void merge_sums(const float* sums, std::int64_t pitch, int parts, const float* weights,
+                               float (&merged)[sizeof(V) / 4]) {
   constexpr int kFlight = 8;
-  float sum = 0;
-  int part = 0;
-  for (; part + kFlight <= parts; part += kFlight) {
-    float value[kFlight];
+  constexpr int kColumns = sizeof(V) / 4;
+  MEMWALL_UNROLL
+  for (int c = 0; c < kColumns; ++c) merged[c] = 0;
+  MEMWALL_KEEP_LOOP
+  for (int first = 0; first < parts; first += kFlight) {
+    V loaded[kFlight];
     MEMWALL_UNROLL
-    for (int i = 0; i < kFlight; ++i) value[i] = load(sums + (part + i) * pitch);
+    for (int i = 0; i < kFlight; ++i)
+      loaded[i] = first + i < parts ? load(reinterpret_cast<const V*>(sums + (first + i) * pitch)) : V{};
     MEMWALL_UNROLL
-    for (int i = 0; i < kFlight; ++i) sum += value[i] * weights[part + i];
+    for (int i = 0; i < kFlight; ++i) {
+      float value[kColumns];
+      std::memcpy(value, &loaded[i], sizeof(V));
+      const float weight = first + i < parts ? weights[first + i] : 0.0F;
+      MEMWALL_UNROLL
+      for (int c = 0; c < kColumns; ++c) merged[c] += value[c] * weight;
+    }
   }
-  for (; part < parts; ++part) sum += load(sums + part * pitch) * weights[part];
-  return sum;
 }
 
 }  // namespace memwall::cuda

@@ -6,7 +6,7 @@ namespace memwall::cuda {
 namespace {
 
 constexpr std::int64_t kHeadTile = 16;
-constexpr std::int64_t kNarrow = 128;  // rows that leave room for 8 tiles of heads
+constexpr std::int64_t kNarrow = 64;  // rows that leave room for 8 tiles of heads
 
 int head_tiles_of(const AttentionShape& s) {
   if (s.group() <= kHeadTile) return 1;
@@ -38,18 +38,20 @@ LatentLaunch staged_launch(const AttentionShape& s, bool one_row, int multiproce
       split_tokens(heads, (s.read + kTileTokens - 1) / kTileTokens, multiprocessors * resident, least);
   LatentParams& p = launch.params;
   p.tile = staged_tile(s.element, s.d_k, s.d_v, one_row);
-  p.k_pitch = kv_pitch(s.element, s.d_k);
-  p.v_pitch = one_row ? 0 : kv_pitch(s.element, s.d_v);
+  p.k_pitch = static_cast<int>(kv_pitch(s.element, s.d_k));
+  p.v_pitch = one_row ? 0 : static_cast<int>(kv_pitch(s.element, s.d_v));
   p.held = s.held;
   p.read = s.read;
   p.tiles_each = split.tiles_each;
   p.parts = split.parts;
   p.heads = static_cast<int>(s.heads);
   p.kv_heads = static_cast<int>(s.kv_heads);
+  p.group = static_cast<int>(s.group());
   p.d_k = static_cast<int>(s.d_k);
   p.d_v = static_cast<int>(s.d_v);
   p.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.d_k)));
-  launch.geometry.grid_x = static_cast<unsigned>(heads * split.parts);
+  launch.geometry.grid_x = static_cast<unsigned>(heads);
+  launch.geometry.grid_y = static_cast<unsigned>(split.parts);
   launch.geometry.threads = kStagedThreads;
   launch.geometry.shared_bytes = static_cast<unsigned>(p.tile.shared_bytes);
   return launch;
@@ -59,11 +61,10 @@ LatentLaunch merge_launch(const LatentLaunch& launch) {
   const AttentionParams& p = launch.params;
   LatentLaunch merge = launch;
   merge.merge = true;
-  const std::int64_t group = p.heads / p.kv_heads;
   const std::int64_t blocks_a_head =
-      (group + kHeadTile * launch.head_tiles - 1) / (kHeadTile * launch.head_tiles);
+      (p.group + kHeadTile * launch.head_tiles - 1) / (kHeadTile * launch.head_tiles);
   merge.geometry = {};
-  merge.geometry.grid_x = static_cast<unsigned>(launch.geometry.grid_x / p.parts / blocks_a_head * group);
+  merge.geometry.grid_x = static_cast<unsigned>(launch.geometry.grid_x / blocks_a_head * p.group);
   merge.geometry.threads = kMergeThreads;
   merge.geometry.shared_bytes = kMostParts * 4;
   return merge;

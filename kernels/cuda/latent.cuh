@@ -21,8 +21,8 @@ struct StagedKernel {
   static constexpr int kWarps = kThreads / kWarp;
   static constexpr int N = kWarps / M;  // warps that share a tile of heads
   static constexpr bool kBytes = E == KvElement::f8_e4m3;
-  static constexpr int kMostColumns = M == 8 ? 128 : 576;  // of keys
-  static constexpr int kMostValues = M == 8 ? 128 : 512;
+  static constexpr int kMostColumns = M == 8 ? 64 : 576;  // of keys
+  static constexpr int kMostValues = M == 8 ? 64 : 512;
   static constexpr int kSteps = (kMostColumns / 16 + N - 1) / N;  // of 16 columns, a warp's
   static constexpr int kPairs = kMostValues / 16 / N;             // of tiles of 8 values
 
@@ -30,13 +30,12 @@ struct StagedKernel {
     Place at;
     at.tile = p.tile;
     at.pitch = at.tile.columns * 2 + 16;
-    at.group = p.heads / p.kv_heads;
-    const int blocks = (at.group + 16 * M - 1) / (16 * M);
+    const int blocks = (p.group + 16 * M - 1) / (16 * M);
     const auto block = static_cast<int>(block_x() % static_cast<unsigned>(blocks));
     at.row = (block * M + static_cast<int>(warp()) % M) * 16 + static_cast<int>(lane() / 4);
     at.piece = static_cast<int>(warp()) / M;
-    at.part = static_cast<int>(block_x() / static_cast<unsigned>(blocks) % static_cast<unsigned>(p.parts));
-    at.head = block_x() / (static_cast<unsigned>(blocks) * static_cast<unsigned>(p.parts));
+    at.part = static_cast<int>(block_y());
+    at.head = block_x() / static_cast<unsigned>(blocks);
     at.begin = at.part * p.tiles_each * kTileTokens;
     at.end = at.begin + p.tiles_each * kTileTokens;
     if (at.end > p.read) at.end = static_cast<int>(p.read);
@@ -47,6 +46,7 @@ struct StagedKernel {
       append_token<Activation, typename Values::Element>(p, at.head, kThreads);
       sync_threads();
     }
+    MEMWALL_KEEP_LOOP
     for (int i = 0; i + 1 < at.tile.stages; ++i) copy_tile(p, at, i, tiles, shared);
     clear_columns(p, at, shared);
     State state;
@@ -81,7 +81,6 @@ struct StagedKernel {
   struct Place {
     StagedTile tile;
     int pitch;  // bytes of a row that is multiplied
-    int group;
     int row;    // this lane's first query head of the group; the other is 8 further
     int piece;  // which N-th of a row is this warp's
     int part;
@@ -99,8 +98,7 @@ struct StagedKernel {
   static MEMWALL_DEVICE std::byte* stage_of(const Params& p, const Place& at, int i, std::byte* shared) {
     const int stage = i & (at.tile.stages - 1);
     if (!kBytes) return shared + kScoreBytes + stage * (kTileTokens * at.pitch);
-    return shared + kScoreBytes + kTileTokens * at.pitch +
-           stage * (kTileTokens * static_cast<int>(p.k_pitch + p.v_pitch));
+    return shared + kScoreBytes + kTileTokens * at.pitch + stage * (kTileTokens * (p.k_pitch + p.v_pitch));
   }
 
   // Starts to copy a tile, a warp two of its tokens. Beyond the last token there are zeros.
@@ -108,10 +106,11 @@ struct StagedKernel {
                                        std::byte* shared) {
     if (i < tiles) {
       std::byte* stage = stage_of(p, at, i, shared);
-      const auto k_units = static_cast<int>(p.k_pitch / 16);
-      const int units = k_units + static_cast<int>(p.v_pitch / 16);
-      const auto row_bytes = kBytes ? static_cast<int>(p.k_pitch + p.v_pitch) : at.pitch;
-      const int value_byte = kBytes ? static_cast<int>(p.k_pitch) : at.tile.value_column * 2;
+      const int k_units = p.k_pitch / 16;
+      const int units = k_units + p.v_pitch / 16;
+      const int row_bytes = kBytes ? (p.k_pitch + p.v_pitch) : at.pitch;
+      const int value_byte = kBytes ? p.k_pitch : at.tile.value_column * 2;
+      MEMWALL_KEEP_LOOP
       for (int n = static_cast<int>(warp()); n < kTileTokens; n += kWarps) {
         const int place = at.begin + i * kTileTokens + n;
         const bool there = place < at.end;
@@ -143,7 +142,7 @@ struct StagedKernel {
   }
 
   static MEMWALL_DEVICE void load_queries(const Params& p, const Place& at, State& state) {
-    const auto* q = static_cast<const Activation*>(p.q) + (at.head * at.group + at.row) * p.d_k;
+    const auto* q = static_cast<const Activation*>(p.q) + (at.head * p.group + at.row) * p.d_k;
     MEMWALL_UNROLL
     for (int s = 0; s < kSteps; ++s) {
       MEMWALL_UNROLL
@@ -151,7 +150,7 @@ struct StagedKernel {
         const int row = w % 2 * 8;
         const int column = (at.piece + N * s) * 16 + static_cast<int>(lane() % 4) * 2 + w / 2 * 8;
         // d_k is even, so that a pair is never half there.
-        const bool there = at.row + row < at.group && column < p.d_k;
+        const bool there = at.row + row < p.group && column < p.d_k;
         state.queries[s][w] =
             there ? load(reinterpret_cast<const std::uint32_t*>(q + row * p.d_k + column)) : 0U;
       }
@@ -160,9 +159,11 @@ struct StagedKernel {
 
   static MEMWALL_DEVICE void widen_tile(const Params& p, const Place& at, const std::byte* raw,
                                         std::byte* tile) {
-    const auto k_units = static_cast<int>(p.k_pitch / 16);
-    const int units = k_units + static_cast<int>(p.v_pitch / 16);
+    const int k_units = p.k_pitch / 16;
+    const int units = k_units + p.v_pitch / 16;
+    MEMWALL_KEEP_LOOP
     for (int n = static_cast<int>(warp()); n < kTileTokens; n += kWarps) {
+      MEMWALL_KEEP_LOOP
       for (int u = static_cast<int>(lane()); u < units; u += kWarp) {
         const Vec16 bytes = *reinterpret_cast<const Vec16*>(raw + n * (units * 16) + u * 16);
         const int column = u < k_units ? u * 16 : at.tile.value_column + (u - k_units) * 16;
@@ -272,9 +273,9 @@ struct StagedKernel {
   }
 
   static MEMWALL_DEVICE void finish(const Params& p, const Place& at, State& state) {
-    const int all = at.group * p.d_v;
+    const int all = p.group * p.d_v;
     float* sums = p.partials + at.head * partial_floats_a_head(p);
-    float* statistics = sums + static_cast<std::int64_t>(p.parts) * all + at.part * at.group * 2;
+    float* statistics = sums + static_cast<std::int64_t>(p.parts) * all + at.part * p.group * 2;
     sums += static_cast<std::int64_t>(at.part) * all;
     MEMWALL_UNROLL
     for (int r = 0; r < 2; ++r) {
@@ -282,7 +283,7 @@ struct StagedKernel {
       weight += shuffle_xor(weight, 1);
       weight += shuffle_xor(weight, 2);
       const int row = at.row + 8 * r;
-      if (row >= at.group) continue;
+      if (row >= p.group) continue;
       if (p.parts > 1 && at.piece == 0 && lane() % 4 == 0) {
         store(statistics + row * 2, state.highest[r]);
         store(statistics + row * 2 + 1, weight);
@@ -298,7 +299,7 @@ struct StagedKernel {
           store(reinterpret_cast<Vec8*>(sums + row * p.d_v + column),
                 Vec8{{float_as_bits(first), float_as_bits(second)}});
         } else {
-          auto* y = static_cast<Activation*>(p.y) + (at.head * at.group + row) * p.d_v + column;
+          auto* y = static_cast<Activation*>(p.y) + (at.head * p.group + row) * p.d_v + column;
           store(reinterpret_cast<std::uint32_t*>(y), pack<Activation>(first, second));
         }
       }
@@ -313,7 +314,7 @@ struct MergeKernel {
   static constexpr unsigned kThreads = kMergeThreads;
 
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
-    const int group = p.heads / p.kv_heads;
+    const int group = p.group;
     const std::int64_t head = block_x() / static_cast<unsigned>(group);
     const auto row = static_cast<int>(block_x() % static_cast<unsigned>(group));
     const float* sums = p.partials + head * partial_floats_a_head(p);
@@ -321,10 +322,8 @@ struct MergeKernel {
     auto* weights = reinterpret_cast<float*>(shared);
     if (warp() == 0) merge_weights(statistics, group * 2, p.parts, weights);
     sync_threads();
-    for (int i = static_cast<int>(thread_x()); i < p.d_v; i += kThreads) {
-      const float value = merge_sums(sums + row * p.d_v + i, group * p.d_v, p.parts, weights);
-      put_output<Activation>(p.y, static_cast<std::int64_t>(block_x()) * p.d_v + i, value);
-    }
+    put_merged<Activation>(p, sums + row * p.d_v, static_cast<std::int64_t>(group) * p.d_v, weights, 1,
+                           static_cast<std::int64_t>(block_x()) * p.d_v, kThreads);
   }
 };
 

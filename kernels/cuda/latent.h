@@ -29,7 +29,7 @@ struct LatentParams : AttentionParams {
 
 struct LatentLaunch {
   KvElement element = KvElement::f16;
-  int head_tiles = 1;  // of 16 query heads, a block's: 1, 2, 4 or (rows of up to 128 elements) 8
+  int head_tiles = 1;  // of 16 query heads, a block's: 1, 2, 4 or (rows of up to 64 elements) 8
   bool merge = false;
   LatentParams params;
   Geometry geometry;

@@ -585,7 +585,7 @@ MEMWALL_DEVICE void multiply_tile(float (&c)[4], const std::uint32_t (&a)[4], st
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
-#elif defined(__CUDA_ARCH__)
+#elif defined(__CUDACC__)
   if constexpr (!kIsBrain<T>) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

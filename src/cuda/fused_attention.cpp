@@ -8,11 +8,9 @@
 namespace memwall::cuda {
 namespace {
 
-// What the kernel that holds keys and values in registers takes: the others turn nothing.
-bool in_registers(const AttentionWork& work) {
-  constexpr std::int64_t kMostHeads = 16;
-  constexpr std::int64_t kWidest = 256;
-  return work.heads / work.kv_heads <= kMostHeads && work.d_k <= kWidest && work.d_v <= kWidest;
+// The kernel that stages keys and values turns nothing.
+bool can_turn(const AttentionWork& work) {
+  return held_in_registers({KvElement::f16, 1, work.heads, work.kv_heads, work.d_k, work.d_v, 1, 1});
 }
 
 AttentionTask task_of(const FusedTask& task) {
@@ -34,7 +32,7 @@ bool is_fused_attention(const FusedTask& task) {
   return rotary->function == ElementwiseFunction::rotary && rotary->width == attention->d_k &&
          rotary->rows_per_token == turned && b.phase == Phase::decode && a.phase == b.phase &&
          a.batch == b.batch && a.context == b.context && kv_element(attention->kv).has_value() &&
-         in_registers(*attention);
+         can_turn(*attention);
 }
 
 std::vector<Variant> fused_attention_variants(const FusedTask& task, Context& context) {

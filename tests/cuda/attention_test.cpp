@@ -143,11 +143,12 @@ TEST(CudaAttention, ChoicesSuitEveryModelOfTheZoo) {
     const std::int64_t each = std::int64_t{p.tiles_each} * kTileTokens;
     EXPECT_GE(p.parts * each, shape.read);
     EXPECT_LT((p.parts - 1) * each, std::max<std::int64_t>(shape.read, 1));
-    EXPECT_EQ(geometry.grid_x, shape.seqs * shape.kv_heads * blocks_a_part * p.parts);
+    EXPECT_EQ(geometry.grid_x, shape.seqs * shape.kv_heads * blocks_a_part);
+    EXPECT_EQ(geometry.grid_y, p.parts);
     const std::int64_t parts_possible = shape.read / (8 * kTileTokens);
     if (shape.seqs * shape.kv_heads * blocks_a_part * std::min<std::int64_t>(parts_possible, kMostParts) >=
         4 * kMultiprocessors) {
-      EXPECT_GE(geometry.grid_x, kMultiprocessors * 3 / 4);
+      EXPECT_GE(geometry.grid_x * geometry.grid_y, kMultiprocessors * 3 / 4);
     }
   };
   for (const ArchLimits& arch : {ArchLimits{.major = 7, .minor = 5}, ArchLimits{.major = 9}}) {

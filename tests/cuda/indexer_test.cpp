@@ -129,7 +129,7 @@ TEST(CudaIndexer, ChoicesSuitEveryModelOfTheZoo) {
           EXPECT_GE(launch.params.parts * each, shape.keys);
           EXPECT_LT((launch.params.parts - 1) * each, shape.keys);
           if (context > 1) {
-            EXPECT_GE(launch.geometry.grid_x, kMultiprocessors * 3 / 4);
+            EXPECT_GE(launch.geometry.grid_x * launch.geometry.grid_y, kMultiprocessors * 3 / 4);
           }
           EXPECT_EQ(choose_launch(launch).geometry.grid_x, batch);
         }
