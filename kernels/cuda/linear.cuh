@@ -21,7 +21,7 @@ struct LinearKernel {
   static constexpr int kRows = kLinearLaneRows;
   static constexpr int kUnroll = linear_unroll(Code, Columns);
   static constexpr int kVector = Values::kVector;
-  static constexpr int kPiece = Values::kPiece;
+  static constexpr int kPiece = 4;
   static constexpr bool kHasZeros = Rule == ScaleRule::group_zero;
   static constexpr bool kGrouped = Rule == ScaleRule::group || kHasZeros || Rule == ScaleRule::block128;
   static constexpr std::uint32_t kOne = 0x3C00;  // f16
@@ -35,12 +35,10 @@ struct LinearKernel {
   static constexpr int kTileVectors = kVector / 4 * kLinearLanes;  // of x as f32, a column
 
   static MEMWALL_DEVICE void run(const Params& p, std::byte* shared) {
-    const Place place = place_of(p);
     MEMWALL_NO_UNROLL
-    for (unsigned first = 0; first < place.columns; first += Columns) {
-      const unsigned left = place.columns - first;
+    for (unsigned first = 0; first < columns_of(p); first += Columns) {
       if (first > 0) sync_threads();  // the sums before this are read
-      run_columns(p, place, first, left < Columns ? left : Columns, shared);
+      run_columns(p, first, shared);
     }
   }
 
@@ -48,11 +46,9 @@ struct LinearKernel {
   // What this block works on.
   struct Place {
     int segment = 0;
-    std::int64_t block = 0;  // of the segment's rows, or of both gated ones' in turn
-    unsigned columns = 0;
+    std::int64_t block = 0;      // of the segment's rows, or of both gated ones' in turn
     std::int64_t matrix_at = 0;  // bytes
     std::int64_t bias_at = 0;    // elements
-    const std::uint32_t* tokens = nullptr;
     std::int64_t y_row = 0;
   };
 
@@ -80,17 +76,34 @@ struct LinearKernel {
         if (s < p.segment_count && block_x() >= p.segments[s].first_block) place.segment = s;
     }
     place.block = block_x() - p.segments[place.segment].first_block;
-    place.columns = static_cast<unsigned>(p.columns);
     if (p.entries == nullptr) return place;
     const std::uint32_t matrix = load(&p.entries[block_y()].matrix);
     const std::uint32_t first = load(&p.entries[block_y()].first);
     const std::int64_t at = (p.matrix_offset + matrix) % p.matrices;
-    place.columns = load(&p.entries[block_y()].count);
     place.matrix_at = at * p.matrix_stride;
     place.bias_at = at * p.bias_stride;
-    place.tokens = p.tokens + first;
     place.y_row = first;
     return place;
+  }
+
+  // Places, columns and rows of x are made where they are used: kept, they would crowd the loop's registers.
+  static MEMWALL_DEVICE unsigned columns_of(const Params& p) {
+    if (p.entries != nullptr) return load(&p.entries[block_y()].count);
+    return static_cast<unsigned>(p.columns);
+  }
+  static MEMWALL_DEVICE unsigned columns_from(const Params& p, unsigned first) {
+    const unsigned left = columns_of(p) - first;
+    return left < Columns ? left : Columns;
+  }
+  static MEMWALL_DEVICE LinearRowsOfX<X> rows_of_x(const Params& p, unsigned first_column) {
+    LinearRowsOfX<X> rows{static_cast<const X*>(p.x), nullptr, p.in,
+                          p.in * static_cast<std::int64_t>(sizeof(X)) % 16 == 0};
+    if (p.entries == nullptr) {
+      rows.x += first_column * p.in;
+    } else {
+      rows.tokens = p.tokens + load(&p.entries[block_y()].first) + first_column;
+    }
+    return rows;
   }
 
   static MEMWALL_DEVICE std::int64_t rows_a_block(const Params& p) {
@@ -188,16 +201,15 @@ struct LinearKernel {
       }
       MEMWALL_UNROLL
       for (int c = 0; c < Columns; ++c) {
-        MEMWALL_UNROLL
-        for (int q = 0; q < kPiece / 4; ++q) {
-          const Vec16 four = x[c * kTileVectors + (piece * (kPiece / 4) + q) * kLinearLanes];
+        {
+          const Vec16 four = x[c * kTileVectors + piece * kLinearLanes];
           MEMWALL_UNROLL
           for (int r = 0; r < kRows; ++r) {
             MEMWALL_UNROLL
             for (int e = 0; e < 4; ++e) {
               float& sum =
                   kScalesSums ? grouped[r][c * kChains + e % kChains] : sums[r][c * kChains + e % kChains];
-              sum = fmaf(w[r][4 * q + e], bits_as_float(four.word[e]), sum);
+              sum = fmaf(w[r][e], bits_as_float(four.word[e]), sum);
             }
           }
         }
@@ -212,12 +224,11 @@ struct LinearKernel {
     }
   }
 
-  static MEMWALL_DEVICE void run_columns(const Params& p, const Place& place, unsigned first_column,
-                                         unsigned columns, std::byte* shared) {
+  static MEMWALL_DEVICE void run_columns(const Params& p, unsigned first_column, std::byte* shared) {
     const unsigned warps_a_row = 1U << p.warps_shift;
     const int own = static_cast<int>(warp() & (warps_a_row - 1));  // of its row's warps
     const unsigned warp_row = (warp() >> p.warps_shift) * kLinearWarpRows;
-    const Rows rows = rows_of(p, place, warp_row + lane() / kLinearLanes);
+    const Rows rows = rows_of(p, place_of(p), warp_row + lane() / kLinearLanes);
     const int tiles = static_cast<int>((p.pitch + kLinearTileBytes - 1) / kLinearTileBytes);
     const int step_tiles = kUnroll << p.warps_shift;
     const int first_step = static_cast<int>(block_z()) * p.steps_a_split;
@@ -235,15 +246,9 @@ struct LinearKernel {
         parts[u][r] = fetch(p, rows, r, (tile + u) * kLinearLanes + lane_vector);
     }
 
-    const X* x = static_cast<const X*>(p.x);
-    LinearRowsOfX<X> x_rows{x, place.tokens, p.in, p.in * static_cast<std::int64_t>(sizeof(X)) % 16 == 0};
-    if (place.tokens != nullptr) {
-      x_rows.tokens += first_column;
-    } else {
-      x_rows.x += first_column * p.in;
-    }
     const auto statistics = LinearNormStatistics<X, Columns>::at(shared);
-    if (p.norm != LinearNorm::none) statistics.compute(p, x_rows, columns);
+    if (p.norm != LinearNorm::none)
+      statistics.compute(p, rows_of_x(p, first_column), columns_from(p, first_column));
     auto* staged = reinterpret_cast<Vec16*>(shared + kLinearRoomBytes);
 
     float sums[kRows][kSums];
@@ -262,7 +267,9 @@ struct LinearKernel {
         const int left = tiles - step * step_tiles;
         if (left < staged_tiles) staged_tiles = left;
         using Stage = LinearStage<Code, Columns>;
-        const Stage stage{x_rows, columns, static_cast<std::int64_t>(step) * step_tiles * kTileWeights,
+        const LinearRowsOfX<X> x_rows = rows_of_x(p, first_column);
+        const Stage stage{x_rows, columns_from(p, first_column),
+                          static_cast<std::int64_t>(step) * step_tiles * kTileWeights,
                           static_cast<unsigned>(staged_tiles) * Stage::kTilePieces, staged};
         stage.copy();
         if (p.norm != LinearNorm::none) stage.normalise(p, statistics.mean, statistics.deviation);
@@ -287,7 +294,7 @@ struct LinearKernel {
     gather(sums, shared_sums);
     sync_threads();
     auto* vote = reinterpret_cast<unsigned*>(shared + kLinearRoomBytes - 16);
-    finish(p, place, first_column, columns, shared_sums, vote);
+    finish(p, first_column, shared_sums, vote);
   }
 
   // A row's sums from its 8 lanes, to [warp][row of the warp][column].
@@ -316,8 +323,10 @@ struct LinearKernel {
     return sum;
   }
 
-  static MEMWALL_DEVICE void finish(const Params& p, const Place& place, unsigned first_column,
-                                    unsigned columns, const float* sums, unsigned* vote) {
+  static MEMWALL_DEVICE void finish(const Params& p, unsigned first_column, const float* sums,
+                                    unsigned* vote) {
+    const unsigned columns = columns_from(p, first_column);
+    const Place place = place_of(p);
     const auto block_rows = static_cast<unsigned>(rows_a_block(p));
     const unsigned count = block_rows * columns;
     const std::int64_t splits = p.splits;

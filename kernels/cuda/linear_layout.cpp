@@ -189,7 +189,7 @@ void unpack_linear_row(const LinearLayout& layout, const void* quants, const voi
         break;
       case WeightCode::u4: {
         const int zero = layout.rule == ScaleRule::group_zero ? nibble(zeros, group) : 8;
-        value = static_cast<float>(nibble(quants, k) - zero);
+        value = static_cast<float>(nibble(quants, k / 8 * 8 + linear_nibble(k)) - zero);
         break;
       }
     }

@@ -13,8 +13,12 @@
 
 namespace memwall::cuda {
 
-// How a weight is coded. Quants lie in the order of `in`, 4-bit ones with the lower nibble first.
+// How a weight is coded. Quants lie in the order of `in`; but of 8 4-bit ones, which are a 32-bit word,
+// weight k is nibble linear_nibble(k): even ones in its lower half and odd ones in its upper, so that two
+// halves can be made of neighbours at once.
 enum class WeightCode : std::uint8_t { f32, f16, bf16, f8, i8, u4 };
+
+constexpr int linear_nibble(std::int64_t k) { return static_cast<int>(k % 2 * 4 + k % 8 / 2); }
 
 // Where its scale is found.
 enum class ScaleRule : std::uint8_t {

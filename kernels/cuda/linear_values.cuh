@@ -8,13 +8,12 @@
 
 namespace memwall::cuda {
 
-// kPiece weights are widened at a time, piece `piece` of a vector.
+// Weights are widened by pieces of 4: piece `piece` of a vector.
 template <WeightCode Code>
 struct WeightValues {
   using Activation = Half;
   static constexpr int kVector = weights_a_vector(Code);
-  static constexpr int kPiece = 4;
-  static MEMWALL_DEVICE void widen(const Vec16& v, int piece, std::uint32_t, float (&to)[kPiece]) {
+  static MEMWALL_DEVICE void widen(const Vec16& v, int piece, std::uint32_t zero, float (&to)[4]) {
     if constexpr (Code == WeightCode::f16) {
       const Pair low = widen_halves(v.word[2 * piece]);
       const Pair high = widen_halves(v.word[2 * piece + 1]);
@@ -24,19 +23,11 @@ struct WeightValues {
       to[3] = high.hi;
     } else if constexpr (Code == WeightCode::f8) {
       widen_f8x4(v.word[piece], to);
-    } else {
+    } else if constexpr (Code == WeightCode::i8) {
       widen_i8x4(v.word[piece], to);
+    } else {
+      widen_u4x4(v.word[piece / 2] >> (piece % 2 * 8), zero, to);
     }
-  }
-};
-
-template <>
-struct WeightValues<WeightCode::u4> {
-  using Activation = Half;
-  static constexpr int kVector = 32;
-  static constexpr int kPiece = 8;
-  static MEMWALL_DEVICE void widen(const Vec16& v, int piece, std::uint32_t zero, float (&to)[kPiece]) {
-    widen_u4x8(v.word[piece], zero, to);
   }
 };
 
@@ -44,8 +35,7 @@ template <>
 struct WeightValues<WeightCode::f32> {
   using Activation = float;
   static constexpr int kVector = 4;
-  static constexpr int kPiece = 4;
-  static MEMWALL_DEVICE void widen(const Vec16& v, int, std::uint32_t, float (&to)[kPiece]) {
+  static MEMWALL_DEVICE void widen(const Vec16& v, int, std::uint32_t, float (&to)[4]) {
     MEMWALL_UNROLL
     for (int i = 0; i < 4; ++i) to[i] = bits_as_float(v.word[i]);
   }
@@ -55,8 +45,7 @@ template <>
 struct WeightValues<WeightCode::bf16> {
   using Activation = BFloat16;
   static constexpr int kVector = 8;
-  static constexpr int kPiece = 4;
-  static MEMWALL_DEVICE void widen(const Vec16& v, int piece, std::uint32_t, float (&to)[kPiece]) {
+  static MEMWALL_DEVICE void widen(const Vec16& v, int piece, std::uint32_t, float (&to)[4]) {
     const Pair low = widen_bfloats(v.word[2 * piece]);
     const Pair high = widen_bfloats(v.word[2 * piece + 1]);
     to[0] = low.lo;

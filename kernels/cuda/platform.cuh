@@ -386,27 +386,20 @@ MEMWALL_DEVICE void widen_i8x4(std::uint32_t word, float (&values)[4]) {
   values[3] = bits_as_float(byte_perm(biased, k2To23, 0x7653U)) - 8388736.0F;
 }
 
-// Eight nibbles of a word less `zero` (0 to 15), the lowest first. A nibble lies in the lowest bits of the
-// half 1024, or 4 bits higher, where it counts 16 times; what is subtracted is exact in both.
-MEMWALL_DEVICE void widen_u4x8(std::uint32_t word, std::uint32_t zero, float (&values)[8]) {
+// Nibbles 0, 4, 1 and 5 of a word less `zero` (0 to 15). A nibble lies in the lowest bits of the half 1024, or
+// 4 bits higher, where it counts 16 times; what is subtracted is exact in both.
+MEMWALL_DEVICE void widen_u4x4(std::uint32_t word, std::uint32_t zero, float (&values)[4]) {
   constexpr std::uint32_t k1024 = 0x64006400U;
   constexpr std::uint32_t kSixteenth = 0x2C002C00U;
   const std::uint32_t both = zero | (zero << 16);
-  const std::uint32_t low_zero = k1024 | both;                  // 1024 + zero
-  const std::uint32_t high_zero = 0xD400D400U | (both << 4);    // -(64 + zero)
-  const std::uint32_t upper = word >> 8;
+  const std::uint32_t low_zero = k1024 | both;                // 1024 + zero
+  const std::uint32_t high_zero = 0xD400D400U | (both << 4);  // -(64 + zero)
   const Pair n04 = widen_halves(subtract_halves((word & 0x000F000FU) | k1024, low_zero));
   const Pair n15 = widen_halves(fma_halves((word & 0x00F000F0U) | k1024, kSixteenth, high_zero));
-  const Pair n26 = widen_halves(subtract_halves((upper & 0x000F000FU) | k1024, low_zero));
-  const Pair n37 = widen_halves(fma_halves((upper & 0x00F000F0U) | k1024, kSixteenth, high_zero));
   values[0] = n04.lo;
-  values[1] = n15.lo;
-  values[2] = n26.lo;
-  values[3] = n37.lo;
-  values[4] = n04.hi;
-  values[5] = n15.hi;
-  values[6] = n26.hi;
-  values[7] = n37.hi;
+  values[1] = n04.hi;
+  values[2] = n15.lo;
+  values[3] = n15.hi;
 }
 
 // --- for rows, routers and streams ------------------------------------------------------------------------

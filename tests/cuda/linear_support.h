@@ -119,8 +119,11 @@ struct Matrix {
             break;
           case WeightCode::u4: {
             const auto nibble = static_cast<unsigned>(random() % 16);
-            std::byte& byte = memory.data()[at + k / 2];
-            byte = k % 2 == 0 ? static_cast<std::byte>(nibble) : byte | static_cast<std::byte>(nibble << 4);
+            // Even weights of a word lie in its lower half.
+            const std::int64_t place = k % 8 / 2 + (k % 2 == 0 ? 0 : 4);
+            std::byte& byte = memory.data()[at + k / 8 * 4 + place / 2];
+            const auto kept = byte & static_cast<std::byte>(place % 2 == 0 ? 0xF0 : 0x0F);
+            byte = kept | static_cast<std::byte>(nibble << (place % 2 * 4));
             value = static_cast<float>(static_cast<int>(nibble) - zero);
           }
         }
