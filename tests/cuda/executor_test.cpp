@@ -186,6 +186,25 @@ TEST(CudaExecutor, FindsMisalignedAndForgottenAccesses) {
   expect_found<CopyWithoutWait>({.in = memory}, 16 * kTestThreads, "nothing waits for");
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+// Shared memory is read without a function between: there the undefined-behaviour sanitizer, which the dev
+// build has beside the address sanitizer, sees what a GPU would trap on.
+struct MisalignedShared {
+  using Params = cuda::Params;
+  static constexpr unsigned kThreads = kTestThreads;
+  static void run(const Params& p, std::byte* shared) {
+    const Vec16 v = *reinterpret_cast<const Vec16*>(shared + (p.defect ? 4 : 16));
+    if (v.word[0] == 1 && thread_x() == 0) store(p.out, 1.0F);
+  }
+};
+
+TEST(CudaExecutor, FindsMisalignedReadsOfSharedMemory) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EQ(result_of<MisalignedShared>({}, false), 0);
+  EXPECT_DEATH(result_of<MisalignedShared>({}, true), "misaligned address");
+}
+#endif
+
 // Writes one byte behind, or before, a shared memory of no round size.
 struct BeyondShared {
   using Params = cuda::Params;
