@@ -21,13 +21,14 @@ struct LinearKernel {
   static constexpr int kRows = kLinearLaneRows;
   static constexpr int kUnroll = linear_unroll(Code, Columns);
   static constexpr int kVector = Values::kVector;
-  static constexpr int kPiece = 4;
   static constexpr bool kHasZeros = Rule == ScaleRule::group_zero;
   static constexpr bool kGrouped = Rule == ScaleRule::group || kHasZeros || Rule == ScaleRule::block128;
   static constexpr std::uint32_t kOne = 0x3C00;  // f16
   static constexpr unsigned kScaleBytes = Rule == ScaleRule::block128 ? 4 : 2;
   // A group's scale multiplies its sums where these are fewer than its weights, else its weights.
   static constexpr bool kScalesSums = kGrouped && Columns <= 4;
+  // 16 columns of a word are enough to keep a warp busy, and to fill its registers.
+  static constexpr bool kWordByWord = Columns == 16 && kVector >= 16;
   // Sums of a row and column that do not wait for each other.
   static constexpr int kChains = Columns == 1 ? 2 : 1;
   static constexpr int kSums = Columns * kChains;
@@ -171,55 +172,80 @@ struct LinearKernel {
   }
 
   static MEMWALL_DEVICE float scale_of(const Part& part) {
-    if constexpr (Rule == ScaleRule::block128) return bits_as_float(part.scale);
-    return widen(Half{static_cast<std::uint16_t>(part.scale)});
+    if constexpr (Rule == ScaleRule::block128) {
+      return bits_as_float(part.scale);
+    } else {
+      return widen(Half{static_cast<std::uint16_t>(part.scale)});
+    }
   }
 
   // sums += the tile's products. `x`: the tile's, at this lane.
   static MEMWALL_DEVICE void multiply(const Part (&parts)[kRows], int group, const Vec16* x,
                                       float (&sums)[kRows][kSums]) {
+    constexpr int kPieces = kVector / 4;
     float scale[kRows];
     std::uint32_t zero[kRows];
-    float grouped[kRows][kSums];
+    Vec16 codes[kRows];
     MEMWALL_UNROLL
     for (int r = 0; r < kRows; ++r) {
       scale[r] = kGrouped ? scale_of(parts[r]) : 1.0F;
       zero[r] = kHasZeros ? (parts[r].zero >> (group % 2 * 4)) & 15U : 8U;
-      MEMWALL_UNROLL
-      for (int s = 0; s < kSums; ++s) grouped[r][s] = 0;
-    }
-    MEMWALL_UNROLL
-    for (int piece = 0; piece < kVector / kPiece; ++piece) {
-      float w[kRows][kPiece];
-      MEMWALL_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        Values::widen(parts[r].codes, piece, zero[r], w[r]);
-        if constexpr (kGrouped && !kScalesSums) {
-          MEMWALL_UNROLL
-          for (int e = 0; e < kPiece; ++e) w[r][e] *= scale[r];
-        }
-      }
-      MEMWALL_UNROLL
-      for (int c = 0; c < Columns; ++c) {
-        {
-          const Vec16 four = x[c * kTileVectors + piece * kLinearLanes];
-          MEMWALL_UNROLL
-          for (int r = 0; r < kRows; ++r) {
-            MEMWALL_UNROLL
-            for (int e = 0; e < 4; ++e) {
-              float& sum =
-                  kScalesSums ? grouped[r][c * kChains + e % kChains] : sums[r][c * kChains + e % kChains];
-              sum = fmaf(w[r][e], bits_as_float(four.word[e]), sum);
-            }
-          }
-        }
-      }
+      codes[r] = parts[r].codes;
     }
     if constexpr (kScalesSums) {
+      float grouped[kRows][kSums] = {};
+      MEMWALL_UNROLL
+      for (int piece = 0; piece < kPieces; ++piece)
+        multiply_piece(codes, piece, scale, zero, x + piece * kLinearLanes, grouped);
       MEMWALL_UNROLL
       for (int r = 0; r < kRows; ++r) {
         MEMWALL_UNROLL
         for (int s = 0; s < kSums; ++s) sums[r][s] = fmaf(scale[r], grouped[r][s], sums[r][s]);
+      }
+    } else if constexpr (kWordByWord) {
+      constexpr int kWordPieces = kPieces / 4;
+      MEMWALL_NO_UNROLL
+      for (int word = 0; word < 4; ++word) {
+        MEMWALL_UNROLL
+        for (int piece = 0; piece < kWordPieces; ++piece)
+          multiply_piece(codes, piece, scale, zero, x + (word * kWordPieces + piece) * kLinearLanes, sums);
+        // The next word becomes the first: registers have no index.
+        MEMWALL_UNROLL
+        for (int r = 0; r < kRows; ++r) {
+          MEMWALL_UNROLL
+          for (int i = 0; i < 3; ++i) codes[r].word[i] = codes[r].word[i + 1];
+        }
+      }
+    } else {
+      MEMWALL_UNROLL
+      for (int piece = 0; piece < kPieces; ++piece)
+        multiply_piece(codes, piece, scale, zero, x + piece * kLinearLanes, sums);
+    }
+  }
+
+  // Four weights a row with all columns' four of x.
+  static MEMWALL_DEVICE void multiply_piece(const Vec16 (&codes)[kRows], int piece,
+                                            const float (&scale)[kRows], const std::uint32_t (&zero)[kRows],
+                                            const Vec16* x, float (&sums)[kRows][kSums]) {
+    float w[kRows][4];
+    MEMWALL_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      Values::widen(codes[r], piece, zero[r], w[r]);
+      if constexpr (kGrouped && !kScalesSums) {
+        MEMWALL_UNROLL
+        for (int e = 0; e < 4; ++e) w[r][e] *= scale[r];
+      }
+    }
+    MEMWALL_UNROLL
+    for (int c = 0; c < Columns; ++c) {
+      const Vec16 four = x[c * kTileVectors];
+      MEMWALL_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        MEMWALL_UNROLL
+        for (int e = 0; e < 4; ++e) {
+          float& sum = sums[r][c * kChains + e % kChains];
+          sum = fmaf(w[r][e], bits_as_float(four.word[e]), sum);
+        }
       }
     }
   }

@@ -31,7 +31,7 @@ constexpr int linear_unroll(WeightCode code, int columns) {
   const int vector = weights_a_vector(code);
   if (columns <= 2) return 4;
   if (columns == 4) return vector > 16 ? 2 : 4;
-  return columns == 8 ? 2 : 1;
+  return columns == 8 && vector <= 16 ? 2 : 1;
 }
 
 // Bytes of shared memory that a tile of x takes, as f32.
