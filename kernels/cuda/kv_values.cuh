@@ -2,6 +2,8 @@
 // attention's parts.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/kv.h"
 #include "kernels/cuda/platform.cuh"
 

