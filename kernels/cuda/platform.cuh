@@ -386,8 +386,8 @@ MEMWALL_DEVICE void widen_i8x4(std::uint32_t word, float (&values)[4]) {
   values[3] = bits_as_float(byte_perm(biased, k2To23, 0x7653U)) - 8388736.0F;
 }
 
-// Nibbles 0, 4, 1 and 5 of a word less `zero` (0 to 15). A nibble lies in the lowest bits of the half 1024, or
-// 4 bits higher, where it counts 16 times; what is subtracted is exact in both.
+// Nibbles 0, 4, 1 and 5 of a word less `zero` (0 to 15). A nibble lies in the lowest bits of the half 1024,
+// or 4 bits higher, where it counts 16 times; what is subtracted is exact in both.
 MEMWALL_DEVICE void widen_u4x4(std::uint32_t word, std::uint32_t zero, float (&values)[4]) {
   constexpr std::uint32_t k1024 = 0x64006400U;
   constexpr std::uint32_t kSixteenth = 0x2C002C00U;

@@ -40,10 +40,10 @@ KvElement activation_of(KvElement element) {
   return element == KvElement::f8_e4m3 ? KvElement::f16 : element;
 }
 
-std::vector<std::byte> random_elements(KvElement element, std::int64_t count, unsigned seed) {
+GpuVector<std::byte> random_elements(KvElement element, std::int64_t count, unsigned seed) {
   std::mt19937 random(seed);
   const int bytes = kv_element_bytes(element);
-  std::vector<std::byte> values(static_cast<std::size_t>(count * bytes));
+  GpuVector<std::byte> values(static_cast<std::size_t>(count * bytes));
   for (std::int64_t i = 0; i < count; ++i) put(element, values.data() + i * bytes, random_value(random));
   return values;
 }
@@ -95,7 +95,7 @@ bool AttentionCase::counters_are_zero() const {
   return std::all_of(counters.begin(), counters.end(), [](unsigned c) { return c == 0; });
 }
 
-std::vector<double> AttentionCase::row(const std::vector<std::byte>& cache, std::int64_t width,
+std::vector<double> AttentionCase::row(const GpuVector<std::byte>& cache, std::int64_t width,
                                        std::int64_t head, std::int64_t token) const {
   std::vector<double> values;
   const std::byte* from = cache.data() + (head * shape.held + token) * kv_pitch(shape.element, width);
@@ -104,12 +104,12 @@ std::vector<double> AttentionCase::row(const std::vector<std::byte>& cache, std:
   return values;
 }
 
-double AttentionCase::activation(const std::vector<std::byte>& from, std::int64_t i) const {
+double AttentionCase::activation(const GpuVector<std::byte>& from, std::int64_t i) const {
   const KvElement act = activation_of(shape.element);
   return get(act, from.data() + i * kv_element_bytes(act));
 }
 
-std::vector<double> AttentionCase::turned(const std::vector<std::byte>& from, std::int64_t index) const {
+std::vector<double> AttentionCase::turned(const GpuVector<std::byte>& from, std::int64_t index) const {
   std::vector<double> values;
   for (std::int64_t i = 0; i < shape.d_k; ++i) values.push_back(activation(from, index * shape.d_k + i));
   const std::size_t half = cosines.size();

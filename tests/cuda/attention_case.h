@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cuda/attention.h"
+#include "tests/cuda/gpu_vector.h"
 
 namespace memwall::cuda {
 
@@ -22,12 +23,12 @@ struct AttentionCase {
 
   AttentionShape shape;
   bool one_row;
-  std::vector<std::byte> k;
-  std::vector<std::byte> v;
-  std::vector<std::byte> q;
-  std::vector<std::byte> new_k;
-  std::vector<std::byte> new_v;
-  std::vector<std::byte> y;
+  GpuVector<std::byte> k;
+  GpuVector<std::byte> v;
+  GpuVector<std::byte> q;
+  GpuVector<std::byte> new_k;
+  GpuVector<std::byte> new_v;
+  GpuVector<std::byte> y;
   std::vector<std::int32_t> chosen;
   std::vector<float> cosines;
   std::vector<float> sines;
@@ -35,11 +36,11 @@ struct AttentionCase {
   std::vector<unsigned> counters;
 
  private:
-  std::vector<double> row(const std::vector<std::byte>& cache, std::int64_t width, std::int64_t head,
+  std::vector<double> row(const GpuVector<std::byte>& cache, std::int64_t width, std::int64_t head,
                           std::int64_t token) const;
-  double activation(const std::vector<std::byte>& from, std::int64_t i) const;
+  double activation(const GpuVector<std::byte>& from, std::int64_t i) const;
   // A row of d_k activations, as a query or a new key is used.
-  std::vector<double> turned(const std::vector<std::byte>& from, std::int64_t row) const;
+  std::vector<double> turned(const GpuVector<std::byte>& from, std::int64_t row) const;
   double rounding() const;  // of what is multiplied, relatively
 };
 

@@ -8,6 +8,7 @@
 #include "bench/cpu_data.h"
 #include "kernels/cuda/platform.cuh"
 #include "tests/cuda/executor.h"
+#include "tests/cuda/gpu_vector.h"
 
 namespace memwall::cuda {
 
@@ -41,15 +42,15 @@ T rounded(float value) {
 
 // Uniform in [-1, 1), rounded.
 template <class T>
-std::vector<T> random_elements(std::int64_t count, std::uint64_t seed) {
-  std::vector<T> values;
+GpuVector<T> random_elements(std::int64_t count, std::uint64_t seed) {
+  GpuVector<T> values;
   for (const float value : random_floats(static_cast<std::size_t>(count), seed))
     values.push_back(rounded<T>(value));
   return values;
 }
 template <class T>
-std::vector<T> nan_elements(std::int64_t count) {
-  return std::vector<T>(static_cast<std::size_t>(count), rounded<T>(std::nanf("")));
+GpuVector<T> nan_elements(std::int64_t count) {
+  return GpuVector<T>(static_cast<std::size_t>(count), rounded<T>(std::nanf("")));
 }
 
 // An output's rounding to T, and an f32 computation's own error over terms of that magnitude.

@@ -24,11 +24,11 @@ const std::uint16_t* bits(const std::vector<BFloat16>& v) {
 template <class T>
 void norms_match(Executor& executor, std::int64_t rows, std::int64_t width, bool layer, bool biased) {
   SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(width) + (layer ? ", layer" : ", rms"));
-  std::vector<T> x = random_elements<T>(rows * width, 1);
+  GpuVector<T> x = random_elements<T>(rows * width, 1);
   for (T& value : x) value = rounded<T>(widen(value) + 0.5F);
   const auto weight = random_elements<BFloat16>(width, 2);
   const auto bias = random_elements<BFloat16>(biased ? width : 0, 3);
-  std::vector<T> y = nan_elements<T>(rows * width);
+  GpuVector<T> y = nan_elements<T>(rows * width);
   run_on(executor, elementwise_launch(kType<T>, NormParams{.x = x.data(),
                                                            .weight = bits(weight),
                                                            .bias = bits(bias),
@@ -77,7 +77,7 @@ TEST(CudaElementwise, NormsMatchFloat64) {
 template <class T>
 void rotary_matches(Executor& executor, std::int64_t rows, std::int64_t width) {
   SCOPED_TRACE(width);
-  const std::vector<T> before = random_elements<T>(rows * width, 4);
+  const GpuVector<T> before = random_elements<T>(rows * width, 4);
   std::vector<T> x = before;
   const auto c = random_elements<float>(width / 2, 5);
   const auto s = random_elements<float>(width / 2, 6);
@@ -127,11 +127,11 @@ double activated_exactly(ElementwiseActivation activation, double x) {
 template <class T>
 void activation_matches(Executor& executor, ElementwiseActivation activation, bool gated, std::int64_t count,
                         std::size_t shift) {
-  std::vector<T> gate = random_elements<T>(count + static_cast<std::int64_t>(shift), 7);
+  GpuVector<T> gate = random_elements<T>(count + static_cast<std::int64_t>(shift), 7);
   for (std::size_t i = 0; i < gate.size(); ++i)
     gate[i] = rounded<T>(widen(gate[i]) * (i % 5 == 0 ? 30000.0F : 4.0F));
-  const std::vector<T> up = random_elements<T>(count + static_cast<std::int64_t>(shift), 8);
-  std::vector<T> y = nan_elements<T>(count + static_cast<std::int64_t>(shift));
+  const GpuVector<T> up = random_elements<T>(count + static_cast<std::int64_t>(shift), 8);
+  GpuVector<T> y = nan_elements<T>(count + static_cast<std::int64_t>(shift));
   run_on(executor, elementwise_launch(kType<T>, ActivateParams{.gate = gate.data() + shift,
                                                                .up = gated ? up.data() + shift : nullptr,
                                                                .y = y.data() + shift,
@@ -160,9 +160,9 @@ TEST(CudaElementwise, ActivationsMatchFloat64) {
 
 template <class T>
 void adds(Executor& executor, std::int64_t count) {
-  const std::vector<T> a = random_elements<T>(count, 9);
-  const std::vector<T> b = random_elements<T>(count, 10);
-  std::vector<T> y = nan_elements<T>(count);
+  const GpuVector<T> a = random_elements<T>(count, 9);
+  const GpuVector<T> b = random_elements<T>(count, 10);
+  GpuVector<T> y = nan_elements<T>(count);
   run_on(executor, elementwise_launch(
                        kType<T>, AddParams{.a = a.data(), .b = b.data(), .y = y.data(), .elements = count}));
   for (std::size_t i = 0; i < y.size(); ++i)
@@ -182,9 +182,9 @@ TEST(CudaElementwise, AddsEveryType) {
 template <class T>
 void combines(Executor& executor, std::int64_t rows, std::int64_t inputs, std::int64_t width,
               bool own_shares) {
-  const std::vector<T> x = random_elements<T>(rows * inputs * width, 11);
+  const GpuVector<T> x = random_elements<T>(rows * inputs * width, 11);
   const auto shares = random_elements<float>(own_shares ? rows * inputs : inputs, 12);
-  std::vector<T> y = nan_elements<T>(rows * width);
+  GpuVector<T> y = nan_elements<T>(rows * width);
   run_on(executor, elementwise_launch(kType<T>, CombineParams{.x = x.data(),
                                                               .shares = shares.data(),
                                                               .y = y.data(),
@@ -221,7 +221,7 @@ TEST(CudaElementwise, AlignedRowsAreReadOnceInWholeSectors) {
     Executor executor;
     const auto x = random_elements<BFloat16>(4 * width, 1);
     const auto weight = random_elements<BFloat16>(width, 2);
-    std::vector<BFloat16> y = nan_elements<BFloat16>(4 * width);
+    GpuVector<BFloat16> y = nan_elements<BFloat16>(4 * width);
     const auto check = [&](const ElementwiseLaunch& launch) {
       executor.forget_traffic();
       executor.watch(x.data(), x.size() * 2);

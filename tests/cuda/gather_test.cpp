@@ -17,7 +17,7 @@ TEST(CudaGather, PlainRowsAreCopied) {
   for (const std::int64_t width : {8, 13, 64, 2056}) {
     const auto table = random_elements<Half>(kTableRows * width, 1);
     in_all_orders([&](Executor& executor) {
-      std::vector<Half> y = nan_elements<Half>(kRows * width);
+      GpuVector<Half> y = nan_elements<Half>(kRows * width);
       GatherParams params;
       params.table = table.data();
       params.ids = kIds.data();
@@ -64,7 +64,7 @@ void quants_are_widened(FormatKind kind, std::int64_t width) {
     }
   }
   in_all_orders([&](Executor& executor) {
-    std::vector<Half> y = nan_elements<Half>(kRows * width);
+    GpuVector<Half> y = nan_elements<Half>(kRows * width);
     GatherParams params;
     params.table = table.data();
     params.scales = scales.data();

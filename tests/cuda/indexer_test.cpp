@@ -10,6 +10,7 @@
 #include "kernels/cuda/indexer.cuh"
 #include "load/load_model.h"
 #include "tests/cuda/fake_gpu.h"
+#include "tests/cuda/gpu_vector.h"
 
 namespace memwall::cuda {
 namespace {
@@ -63,7 +64,7 @@ TEST(CudaIndexerKernel, StreamsEachKeyOnceAndCoalesced) {
   constexpr int kKeys = 300;
   IndexerLaunch launch = indexer_launch({KvElement::f16, 1, kHeads, 128, kKeys, 9}, 1);
   EXPECT_GT(launch.params.parts, 1);
-  std::vector<std::byte> cache(kKeys * 256);
+  GpuVector<std::byte> cache(kKeys * 256);
   std::vector<std::byte> q(kHeads * 256);
   std::vector<float> weights(kHeads);
   std::vector<float> scores(kKeys);

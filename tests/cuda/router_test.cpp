@@ -23,7 +23,7 @@ void routes_as_the_cpu(Executor& executor, const std::vector<T>& logits, std::in
   SCOPED_TRACE(std::to_string(per_token) + " of " + std::to_string(experts));
   const auto count = static_cast<std::size_t>(rows * per_token);
   std::vector<std::int32_t> indices(count, -1);
-  std::vector<float> weights = nan_elements<float>(rows * per_token);
+  GpuVector<float> weights = nan_elements<float>(rows * per_token);
   RouterParams params;
   params.logits = logits.data();
   params.indices = indices.data();

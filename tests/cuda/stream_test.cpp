@@ -24,7 +24,7 @@ TEST(CudaStream, ReadsSumEverythingOnce) {
       for (const std::int64_t vectors : {31, 256 * unroll + 33, 1024 * unroll + 7}) {
         in_all_orders([&](Executor& executor) {
           // Small whole numbers, so that f32's sums are exact.
-          std::vector<float> a;
+          GpuVector<float> a;
           double expected = 0;
           for (std::int64_t i = 0; i < 4 * vectors; ++i) {
             a.push_back(static_cast<float>(i % 7 - 2));
@@ -35,7 +35,7 @@ TEST(CudaStream, ReadsSumEverythingOnce) {
           launch.params.a = a.data();
           launch.params.vectors = vectors;
           launch = with_geometry(launch, grid, kMultiprocessors);
-          std::vector<float> sums = nan_elements<float>(launch.geometry.grid_x);
+          GpuVector<float> sums = nan_elements<float>(launch.geometry.grid_x);
           launch.params.sums = sums.data();
           executor.watch(a.data(), a.size() * sizeof(float));
           run_on(executor, launch);
@@ -57,9 +57,9 @@ template <class T>
 void writes(Executor& executor, StreamKind kind, StreamType type, bool streaming, StreamGrid grid,
             std::int64_t vectors, std::int64_t tail) {
   const std::int64_t count = vectors * kInVector<T> + tail;
-  const std::vector<T> a = random_elements<T>(count, 1);
-  const std::vector<T> b = random_elements<T>(count, 2);
-  std::vector<T> c = nan_elements<T>(count);
+  const GpuVector<T> a = random_elements<T>(count, 1);
+  const GpuVector<T> b = random_elements<T>(count, 2);
+  GpuVector<T> c = nan_elements<T>(count);
   StreamLaunch launch;
   launch.kind = kind;
   launch.type = type;
