@@ -102,8 +102,7 @@ LinearTiling choose_linear_tiling(const LinearLayout& layout, const std::int64_t
   // All warps' steps fit in shared memory. A row too short for them all leaves some without, and still
   // spreads the rows over more multiprocessors.
   const auto can_share = [&](int warps) {
-    const int step_tiles = warps * unroll;
-    return step_tiles <= 4 * tiles && step_tiles * linear_tile_room(layout.code, columns) <= x_bytes;
+    return warps * unroll * linear_tile_room(layout.code, columns) <= x_bytes;
   };
   int most_warps = 1;
   while (most_warps < kLinearWarps && can_share(2 * most_warps)) most_warps *= 2;

@@ -29,8 +29,8 @@ constexpr int kLinearRoomBytes = 256;
 // Many columns make a step long by themselves, and their x takes the shared memory.
 constexpr int linear_unroll(WeightCode code, int columns) {
   const int vector = weights_a_vector(code);
-  if (columns <= 2) return 4;
-  if (columns == 4) return vector > 16 ? 2 : 4;
+  if (columns <= 2 || vector <= 8) return columns <= 8 ? 4 : 1;
+  if (columns == 4) return vector <= 16 ? 4 : 2;
   return columns == 8 && vector <= 16 ? 2 : 1;
 }
 

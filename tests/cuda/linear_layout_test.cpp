@@ -106,10 +106,12 @@ void expect_sound(const LinearLayout& layout, const std::int64_t* outs, int segm
     rows += outs[s];
   }
   EXPECT_EQ(tiling.row_blocks, blocks);
-  if (tiling.splits > 1 || tiling.rows_a_block > kLinearWarpRows) {
-    // What could be cut finer was not needed to keep each multiprocessor busy.
+  constexpr std::int64_t kWorthIt = std::int64_t{1} << 20;  // bytes
+  if (rows * layout.pitch >= kWorthIt) {
+    // Cut coarser than could be only where that keeps most multiprocessors busy, or where x in shared memory
+    // lets no more warps share a row.
     const std::int64_t finest = rows / kLinearWarpRows;
-    EXPECT_GE(blocks * tiling.splits * 2, std::min<std::int64_t>(finest, multiprocessors))
+    EXPECT_GE(blocks * tiling.splits * 4, std::min<std::int64_t>(finest, multiprocessors))
         << rows << " x " << layout.in << " columns " << columns;
   }
 }
