@@ -19,7 +19,7 @@ struct LinearKernel {
   using X = typename Values::Activation;
   static constexpr unsigned kThreads = kLinearThreads;
   // A multiprocessor's at least: said to the compiler, it uses their 128 registers a thread and spills none.
-  static constexpr unsigned kLeastBlocks = 2;
+  static constexpr unsigned kMinBlocks = 2;
   static constexpr int kRows = kLinearLaneRows;
   static constexpr int kUnroll = linear_unroll(Code, Columns);
   static constexpr int kVector = Values::kVector;

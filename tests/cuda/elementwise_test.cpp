@@ -17,7 +17,7 @@ constexpr ElementwiseType kType = std::is_same_v<T, float>  ? ElementwiseType::f
                                   : std::is_same_v<T, Half> ? ElementwiseType::f16
                                                             : ElementwiseType::bf16;
 
-const std::uint16_t* bits(const std::vector<BFloat16>& v) {
+const std::uint16_t* bits(const GpuVector<BFloat16>& v) {
   return v.empty() ? nullptr : reinterpret_cast<const std::uint16_t*>(v.data());
 }
 
@@ -78,7 +78,7 @@ template <class T>
 void rotary_matches(Executor& executor, std::int64_t rows, std::int64_t width) {
   SCOPED_TRACE(width);
   const GpuVector<T> before = random_elements<T>(rows * width, 4);
-  std::vector<T> x = before;
+  GpuVector<T> x = before;
   const auto c = random_elements<float>(width / 2, 5);
   const auto s = random_elements<float>(width / 2, 6);
   run_on(

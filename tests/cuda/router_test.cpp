@@ -18,7 +18,7 @@ constexpr LogitType kType = std::is_same_v<T, float>  ? LogitType::f32
                                                       : LogitType::bf16;
 
 template <class T>
-void routes_as_the_cpu(Executor& executor, const std::vector<T>& logits, std::int64_t rows,
+void routes_as_the_cpu(Executor& executor, const GpuVector<T>& logits, std::int64_t rows,
                        std::int64_t experts, std::int64_t per_token) {
   SCOPED_TRACE(std::to_string(per_token) + " of " + std::to_string(experts));
   const auto count = static_cast<std::size_t>(rows * per_token);
