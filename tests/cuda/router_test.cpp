@@ -74,7 +74,7 @@ TEST(CudaRouter, TiesInfinitiesAndNan) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("");
   in_all_orders([&](Executor& executor) {
-    routes_as_the_cpu<float>(executor, std::vector<float>(70, 0.5F), 1, 70, 5);
+    routes_as_the_cpu<float>(executor, GpuVector<float>(70, 0.5F), 1, 70, 5);
     routes_as_the_cpu<float>(executor, {-0.0F, 0.0F, -0.0F, -1.0F, 0.0F}, 1, 5, 5);
     routes_as_the_cpu<float>(executor, {1, nan, -inf, 3, nan, 2, -3e38F, 3e38F}, 1, 8, 6);
     routes_as_the_cpu<float>(executor, {1, nan, -inf, 3, nan, 2, -3e38F, 3e38F}, 1, 8, 8);
