@@ -8,6 +8,7 @@
 #include "kernels/cuda/attention_plain.cuh"
 #include "kernels/cuda/attention_rows.cuh"
 #include "kernels/cuda/kv_values.cuh"
+#include "kernels/cuda/tiles.cuh"
 
 namespace memwall::cuda {
 

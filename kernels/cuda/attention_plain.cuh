@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/attention_rows.cuh"
+#include "kernels/cuda/values.cuh"
 
 namespace memwall::cuda {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/indexer.h"
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/values.cuh"
 
 namespace memwall::cuda {
 

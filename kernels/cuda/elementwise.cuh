@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/norm.cuh"
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/values.cuh"
 #include "kernels/cuda/vector16.cuh"
 
 namespace memwall::cuda {

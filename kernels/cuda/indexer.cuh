@@ -6,6 +6,7 @@
 #include "kernels/cuda/choose_top.cuh"
 #include "kernels/cuda/indexer.h"
 #include "kernels/cuda/kv_values.cuh"
+#include "kernels/cuda/tiles.cuh"
 
 namespace memwall::cuda {
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/kv.h"
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/tiles.cuh"
 
 // Before loops at a kernel's edges: unrolled they would be most of its code.
 #ifdef __CUDACC__
@@ -39,7 +39,7 @@ struct KvOf16Bits {
   static MEMWALL_DEVICE int query_place(int element) { return element; }
   // Element i of two tokens as one word.
   static MEMWALL_DEVICE std::uint32_t value_pair(const Vec16& a, const Vec16& b, int i) {
-    return pick_bytes(a.word[i / 2], b.word[i / 2], i % 2 == 0 ? 0x5410U : 0x7632U);
+    return byte_perm(a.word[i / 2], b.word[i / 2], i % 2 == 0 ? 0x5410U : 0x7632U);
   }
 };
 template <>
@@ -72,7 +72,7 @@ struct Kv<KvElement::f8_e4m3> {
   }
   static MEMWALL_DEVICE std::uint32_t value_pair(const Vec16& a, const Vec16& b, int i) {
     const auto byte = static_cast<std::uint32_t>(i % 4);
-    return halves_of_f8(pick_bytes(a.word[i / 4], b.word[i / 4], (4 + byte) << 12 | byte << 4));
+    return halves_of_f8(byte_perm(a.word[i / 4], b.word[i / 4], (4 + byte) << 12 | byte << 4));
   }
 };
 

@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention_rows.cuh"
 #include "kernels/cuda/kv_values.cuh"
 #include "kernels/cuda/latent.h"
+#include "kernels/cuda/tiles.cuh"
 
 namespace memwall::cuda {
 
@@ -174,7 +175,7 @@ struct StagedKernel {
           MEMWALL_UNROLL
           for (int w = 0; w < 4; ++w) {
             const std::uint32_t four = bytes.word[2 * half + w / 2];
-            wide.word[w] = halves_of_f8(pick_bytes(four, 0, w % 2 == 0 ? 0x1000U : 0x3020U));
+            wide.word[w] = halves_of_f8(byte_perm(four, 0, w % 2 == 0 ? 0x1000U : 0x3020U));
           }
           to[half] = wide;
         }

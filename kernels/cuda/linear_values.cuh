@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/linear_layout.h"
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/values.cuh"
 
 namespace memwall::cuda {
 

@@ -1,8 +1,8 @@
 // The bodies of the recurrent layers' kernels (recurrent.h).
 #pragma once
 
-#include "kernels/cuda/platform.cuh"
 #include "kernels/cuda/recurrent.h"
+#include "kernels/cuda/values.cuh"
 
 namespace memwall::cuda {
 

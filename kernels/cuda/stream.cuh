@@ -23,7 +23,7 @@ struct ReadKernel {
     const std::int64_t stride = static_cast<std::int64_t>(grid_x()) * kThreads;
     std::int64_t i = static_cast<std::int64_t>(block_x()) * kThreads + thread_x();
     float sum = 0;
-    MEMWALL_ROLLED
+    MEMWALL_NO_UNROLL
     for (; i + (Unroll - 1) * stride < p.vectors; i += Unroll * stride) sum += batch<true>(p, i, stride);
     if (i < p.vectors) sum += batch<false>(p, i, stride);
     sum = warp_sum(sum);
@@ -66,7 +66,7 @@ struct WriteKernel {
     const std::int64_t stride = static_cast<std::int64_t>(grid_x()) * kThreads;
     const std::int64_t first = static_cast<std::int64_t>(block_x()) * kThreads + thread_x();
     std::int64_t i = first;
-    MEMWALL_ROLLED
+    MEMWALL_NO_UNROLL
     for (; i + (kWriteUnroll - 1) * stride < p.vectors; i += kWriteUnroll * stride) batch<true>(p, i, stride);
     if (i < p.vectors) batch<false>(p, i, stride);
     if (first < p.tail) element(p, p.vectors * kInVector<T> + first);

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/values.cuh"
 
 namespace memwall::cuda {
 

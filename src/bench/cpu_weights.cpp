@@ -168,9 +168,4 @@ void PanelWeights::compare(Comparison& comparison, cpu::LinearKernel kernel, std
   comparison.add(static_cast<double>(y[out]), reference.value, reference.tolerance);
 }
 
-double linear_flops(const LinearWork& work, std::int64_t rows) {
-  const double out = static_cast<double>(work.out);
-  return static_cast<double>(rows) * out * (2 * static_cast<double>(work.in) + (work.bias ? 1 : 0));
-}
-
 }  // namespace memwall

@@ -70,6 +70,4 @@ class PanelWeights {
 // Those of an expert op's launch.
 LinearRows expert_rows(const ExpertWork& work, std::int64_t tokens);
 
-double linear_flops(const LinearWork& work, std::int64_t rows);
-
 }  // namespace memwall

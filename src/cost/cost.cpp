@@ -14,11 +14,15 @@ double rows_of(const Workload& workload, bool last_token_only) {
   return as_double(last_token_only ? workload.batch : workload.rows());
 }
 
+double flops_of_rows(const LinearWork& linear, double rows) {
+  return 2 * rows * as_double(linear.out) * as_double(linear.in) +
+         (linear.bias ? rows * as_double(linear.out) : 0);
+}
+
 // What depends on the rows: activations in and out, a multiply-add a weight, an add a bias.
 void add_rows(Cost& cost, const LinearWork& linear, double rows) {
   cost.activation_bytes += rows * (as_double(linear.in) + as_double(linear.out)) * kActivationBytes;
-  cost.flops += 2 * rows * as_double(linear.out) * as_double(linear.in);
-  if (linear.bias) cost.flops += rows * as_double(linear.out);
+  cost.flops += flops_of_rows(linear, rows);
 }
 
 struct CostOf {
@@ -175,6 +179,10 @@ Cost& Cost::operator+=(const Cost& other) {
 }
 
 Cost cost_of(const Work& work, const Workload& workload) { return std::visit(CostOf{workload}, work); }
+
+double linear_flops(const LinearWork& linear, std::int64_t rows) {
+  return flops_of_rows(linear, as_double(rows));
+}
 
 double experts_touched(std::int64_t experts, std::int64_t per_token, double tokens) {
   if (per_token >= experts) return as_double(experts);

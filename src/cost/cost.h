@@ -49,6 +49,9 @@ struct Cost {
 // One layer's copy of the op.
 Cost cost_of(const Work& work, const Workload& workload);
 
+// A multiply-add a weight and row, an add a bias.
+double linear_flops(const LinearWork& linear, std::int64_t rows);
+
 // E (1 - (1 - k/E)^tokens): experts that `tokens` tokens touch in expectation under even, independent
 // routing of k of E. Between k and E.
 double experts_touched(std::int64_t experts, std::int64_t per_token, double tokens);

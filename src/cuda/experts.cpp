@@ -8,6 +8,7 @@
 #include "bench/routing.h"
 #include "cuda/linear.h"
 #include "cuda/operands.h"
+#include "cuda/scalar_values.h"
 #include "format/checked.h"
 
 namespace memwall::cuda {
@@ -106,7 +107,7 @@ class ExpertOperands final : public Operands {
   Check check(std::size_t variant) override {
     constexpr std::int64_t kTurn = 1;
     const ActivationType type = weights_.layout().activations;
-    fill_nan(context_.gpu, y_->data(), output_bytes());
+    poison(context_.gpu, y_->data(), output_bytes());
     launch(variant, kTurn);
     const std::vector<float> x =
         download_activations(context_.gpu, type, x_->data(), tokens_ * work_.each.in);

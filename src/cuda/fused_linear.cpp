@@ -7,6 +7,7 @@
 
 #include "bench/cpu_operands.h"
 #include "cuda/linear.h"
+#include "cuda/scalar_values.h"
 #include "format/checked.h"
 
 namespace memwall::cuda {
@@ -191,7 +192,7 @@ class FusedLinearOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = copies_ - 1;
-    fill_nan(context_.gpu, y_->data(), output_bytes());
+    poison(context_.gpu, y_->data(), output_bytes());
     launch(variant, turn);
     Comparison comparison;
     const std::byte* y = y_->data();

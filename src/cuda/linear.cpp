@@ -6,6 +6,7 @@
 
 #include "bench/cpu_operands.h"
 #include "cuda/operands.h"
+#include "cuda/scalar_values.h"
 #include "format/checked.h"
 #include "kernels/cpu/pack.h"
 
@@ -77,11 +78,6 @@ Footprint linear_footprint(const LinearWork& work, std::int64_t rows, Context& c
   footprint.fixed_bytes =
       checked_add(checked_add(checked_mul(rows, a_row), checked_mul(2, workspace)), kNarrowAt);
   return footprint;
-}
-
-double linear_flops(const LinearWork& work, std::int64_t rows) {
-  const double out = static_cast<double>(work.out);
-  return static_cast<double>(rows) * out * (2 * static_cast<double>(work.in) + (work.bias ? 1 : 0));
 }
 
 PlacedLinear::PlacedLinear(const LinearWork& work, std::int64_t rows, Context& context, std::int64_t copies,
@@ -234,7 +230,7 @@ class LinearOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = linear_.weights().copies() - 1;
-    fill_nan(context_.gpu, y_->data(), linear_.output_bytes());
+    poison(context_.gpu, y_->data(), linear_.output_bytes());
     launch(variant, turn);
     Comparison comparison;
     linear_.compare(comparison, variant, turn, x_->data(), y_->data());

@@ -18,8 +18,6 @@ std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows, 
 // Copies cold; fixed: rows of x and y and the largest workspace.
 Footprint linear_footprint(const LinearWork& work, std::int64_t rows, Context& context);
 
-double linear_flops(const LinearWork& work, std::int64_t rows);
-
 // Weights, and what launching them needs. x and y are the caller's.
 class PlacedLinear {
  public:

@@ -68,10 +68,6 @@ std::vector<float> download_activations(Gpu& gpu, ActivationType type, const voi
   return values;
 }
 
-void fill_nan(Gpu& gpu, void* data, std::int64_t bytes) {
-  fill_random(gpu, data, bytes, {.keep = 0, .set = ~std::uint32_t{0}}, 0);
-}
-
 double rounding_tolerance(ActivationType type, double value) {
   constexpr double kSmallestHalf = 0x1p-24;
   if (type == ActivationType::f32) return 0;

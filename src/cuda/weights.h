@@ -22,9 +22,6 @@ RandomBits random_activations(ActivationType type);
 // Values of an activation buffer.
 std::vector<float> download_activations(Gpu& gpu, ActivationType type, const void* from, std::int64_t count);
 
-// NaN in every float type: an output left out must not pass for an old one.
-void fill_nan(Gpu& gpu, void* data, std::int64_t bytes);
-
 // f16 and bf16 round their result: half an ulp of it, beside the tolerance of its sum.
 double rounding_tolerance(ActivationType type, double value);
 

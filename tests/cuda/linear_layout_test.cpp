@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cost/op.h"
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/values.cuh"
 #include "load/load_model.h"
 #include "tests/cuda/linear_support.h"
 
