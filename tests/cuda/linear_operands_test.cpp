@@ -5,6 +5,7 @@
 #include "bench/cpu_operands.h"
 #include "cuda/linear.h"
 #include "cuda/operands.h"
+#include "cuda/scalar_values.h"
 #include "format/format.h"
 #include "kernels/cpu/pack.h"
 #include "tests/cuda/fake_gpu.h"
@@ -88,7 +89,7 @@ TEST(CudaLinearOperands, NoticeAWrongOutput) {
   EXPECT_TRUE(compare(1));
   EXPECT_TRUE(compare(3));  // the same copy
   EXPECT_FALSE(compare(0));
-  fill_nan(gpu, y->data(), linear.output_bytes());
+  poison(gpu, y->data(), linear.output_bytes());
   EXPECT_FALSE(compare(1));
 }
 
