@@ -25,6 +25,10 @@ while [[ ${1:-} == --* ]]; do
     --cpu) device=cpu ;;
     --build)
       [[ -n ${2:-} ]] || usage
+      if [[ ! -d $2 ]]; then
+        say "--build: there is no folder $2"
+        exit 2
+      fi
       build=$(cd -- "$2" && pwd)
       shift
       ;;
@@ -33,14 +37,17 @@ while [[ ${1:-} == --* ]]; do
   shift
 done
 [[ $# -eq 1 && -n $1 ]] || usage
-mkdir -p -- "$1"
-output=$(cd -- "$1" && pwd)
 
 has_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null || nvidia-smi -L >/dev/null 2>&1; }
 if [[ $device != cpu ]] && ! has_gpu; then
   say "there is no NVIDIA GPU here (no /dev/nvidia0, and nvidia-smi finds none); --cpu makes a dry run"
   exit 1
 fi
+if ! mkdir -p -- "$1" 2>/dev/null; then
+  say "$1 is no folder that can be made"
+  exit 2
+fi
+output=$(cd -- "$1" && pwd)
 
 : >"$output/steps.tsv"
 failed=0

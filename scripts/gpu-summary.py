@@ -47,7 +47,19 @@ def baseline(found):
         (b["kernel"], b["format"], b["n"], number(b["ms"]), number(b["GBps"]), number(b["TFLOPs"]))
         for b in found["baselines"]["all"]
     ]
-    return text + table(["baseline", "format", "n", "ms", "GB/s", "TFLOP/s"], rows)
+    text += table(["baseline", "format", "n", "ms", "GB/s", "TFLOP/s"], rows)
+    gpu, launch = device.get("gpu"), device.get("launch")
+    if gpu and gpu["card_GBps"]:
+        text += f"\nread: {percent(gpu['read_of_card'])} of the {number(gpu['card_GBps'])} GB/s of {gpu['card']}"
+        text += f" ({gpu['card_from']})\n"
+    if launch:
+        text += f"\na launch: {number(launch['t0_us'], 3)} us beside {number(launch['GBps'])} GB/s\n"
+    if device.get("peaks_GFLOPs"):
+        peaks = ", ".join(f"{kind} {number(g / 1e3)}" for kind, g in device["peaks_GFLOPs"].items())
+        text += f"\nGEMM, TFLOP/s: {peaks}\n"
+    if gpu and gpu["clocks_unknown"]:
+        text += f"\nclocks are not known: {gpu['clocks_unknown']}\n"
+    return text
 
 
 def steps(found, weights):
@@ -73,6 +85,10 @@ def ops(found, weights):
                 continue
             else:
                 cell = f"{percent(op['of_read_bandwidth'])} {op['variant']}"
+                if op.get("of_same_size_read") is not None:
+                    cell += f", {percent(op['of_same_size_read'])} of a read its size"
+                if op.get("slowed", {}).get("samples"):
+                    cell += f", slowed by {' and '.join(op['slowed']['by'])}"
             rows.setdefault(op["name"], {})[run["batch"]] = cell
     batches = [run["batch"] for run in found["decode"]]
     return [(weights, name, *(cells.get(b, "") for b in batches)) for name, cells in rows.items()], batches

@@ -125,7 +125,7 @@ ReferenceDot reference_dot(const std::vector<float>& weights, const std::vector<
     sum += product;
     magnitudes += std::abs(product);
   }
-  return {sum, dot_tolerance(static_cast<std::int64_t>(weights.size()), magnitudes)};
+  return {sum, dot_tolerance(static_cast<std::int64_t>(weights.size()), magnitudes), magnitudes};
 }
 
 }  // namespace memwall

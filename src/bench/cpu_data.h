@@ -70,6 +70,7 @@ double dot_tolerance(std::int64_t terms, double sum_of_magnitudes);
 struct ReferenceDot {
   double value = 0;
   double tolerance = 0;
+  double magnitudes = 0;  // the sum of the products' and the bias's
 };
 ReferenceDot reference_dot(const std::vector<float>& weights, const std::vector<float>& x, double bias);
 

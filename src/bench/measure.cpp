@@ -319,6 +319,8 @@ void Session::run_model(const std::vector<Op>& ops, const MeasureSettings& setti
   for (const std::int64_t batch : settings.batches) run(Phase::prefill, batch, settings.prompts, prefill_);
   // The device's bandwidth is the median of all that was sampled, so the predictions come last.
   if (!ceiling_ || figures_.peak_GFLOPs <= 0) return;
+  if (figures_.info.gpu && !figures_.peaks_GFLOPs.contains(ComputeType::f32))
+    return;  // every format needs one
   const Card card = card_of(this->figures());
   for (std::vector<MeasuredStep>* steps : {&decode_, &prefill_}) {
     for (MeasuredStep& measured : *steps) {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "bench/interrupt.h"
+#include "format/checked.h"
 #include "format/units.h"
 #include "input/error.h"
 
@@ -95,16 +96,20 @@ void StepRunner::fuse(const Workload& workload, const std::vector<const Measurem
     const Task task = part.task(workload);
     if (device_.variants(task).empty() || interrupted()) return false;
     placed_.clear();
+    const Footprint footprint = device_.footprint(task);
+    const std::int64_t needed = checked_add(placed_bytes(footprint, cold_copies(footprint, device_.info())),
+                                            ReadCeiling::bytes(device_.info()));
+    if (needed > memory_bytes_) return false;
     const auto m = measure_task(device_, task, nullptr, {.rule = fusion_rule(), .pair_with_ceiling = false});
     constexpr double kWorthwhile = 0.99;  // less is noise
     if (!m || m->seconds.median > kWorthwhile * parts_seconds) return false;
-    found.push_back({part.name(), 0, m->seconds.median, parts_seconds});
+    found.push_back({part.name(), members, 0, m->seconds.median, parts_seconds});
     return true;
   };
   StepPlan plan = fuse_plan(unfused_, fuses);
   for (StepFusion& fusion : found) {
     for (const StepPart& part : plan.parts) {
-      if (part.name() == fusion.ops) fusion.launches += part.count;
+      if (part.members == fusion.members) fusion.launches += part.count;
     }
   }
   plan_ = std::move(plan);

@@ -30,6 +30,7 @@ struct StepKind {
 // Ops that the step runs as one launch, since that took less time than one by one.
 struct StepFusion {
   std::string ops;
+  std::vector<std::size_t> members;  // their places in group_equal(ops): names may be another part's, too
   std::int64_t launches = 0;
   double seconds = 0;        // of one launch, alone
   double parts_seconds = 0;  // of its ops, each alone

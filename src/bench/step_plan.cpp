@@ -82,6 +82,46 @@ StepPlan plan_step(const std::vector<Op>& ops) {
   return plan;
 }
 
+namespace {
+
+const ElementwiseWork* norm_of(const Op& op) {
+  const auto* work = std::get_if<ElementwiseWork>(&op.work);
+  if (work == nullptr) return nullptr;
+  const bool norm =
+      work->function == ElementwiseFunction::rms_norm || work->function == ElementwiseFunction::layer_norm;
+  return norm ? work : nullptr;
+}
+
+// Ops do not name what they read, so this follows from their order. Of two norms in a row, whose output a
+// linear takes is not known. Behind the run, and until a norm of the same width makes a new input: a router
+// or expert of that width reads this norm, and so does a linear that follows a residual without a norm of its
+// own, as in the blocks that run attention and MLP side by side.
+bool norm_is_read_elsewhere(const StepPlan& plan, std::size_t first, std::size_t count) {
+  const auto op_at = [&](std::size_t i) -> const Op& {
+    return plan.parts[plan.launches[i].part].ops.front();
+  };
+  const ElementwiseWork* norm = norm_of(op_at(first));
+  if (norm == nullptr) return false;
+  if (first > 0 && norm_of(op_at(first - 1)) != nullptr) return true;
+  bool after_residual = false;
+  for (std::size_t i = first + count; i < plan.launches.size(); ++i) {
+    const StepPart& part = plan.parts[plan.launches[i].part];
+    if (!part.in_layers || plan.launches[i].part == plan.launches[first].part)
+      return false;  // the next layer
+    const Op& op = part.ops.front();
+    if (const ElementwiseWork* next = norm_of(op); next != nullptr && next->width == norm->width)
+      return false;
+    const auto* elementwise = std::get_if<ElementwiseWork>(&op.work);
+    if (elementwise != nullptr && elementwise->function == ElementwiseFunction::add) after_residual = true;
+    const LinearWork* linear = linear_of(op.work);
+    if (linear == nullptr || linear->in != norm->width) continue;
+    if (after_residual || !std::holds_alternative<LinearWork>(op.work)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 StepPlan fuse_plan(const StepPlan& plan, const std::function<bool(const std::vector<std::size_t>&)>& fuses) {
   constexpr std::size_t kMost = 6;  // a norm, four linears and what follows
   std::map<std::vector<std::size_t>, bool> known;
@@ -103,7 +143,8 @@ StepPlan fuse_plan(const StepPlan& plan, const std::function<bool(const std::vec
       members.push_back(next.members.front());
       if (!next.in_layers) break;
     }
-    while (members.size() > 1 && !fuse(members)) members.pop_back();
+    while (members.size() > 1 && (norm_is_read_elsewhere(plan, i, members.size()) || !fuse(members)))
+      members.pop_back();
     const auto [at, fresh] = part_of.try_emplace(members, fused.parts.size());
     if (fresh) {
       StepPart part{{}, members, 0, plan.parts[plan.launches[i].part].in_layers};

@@ -49,7 +49,8 @@ struct StepPlan {
 StepPlan plan_step(const std::vector<Op>& ops);
 
 // The plan with runs of consecutive launches made one, the longest first, where `fuses` says so of their ops'
-// places in group_equal(ops) (asked of two at least, in the order of the launches).
+// places in group_equal(ops) (asked of two at least, in the order of the launches). A norm stays by itself
+// where others than the ops right behind it read what it writes, which a fused launch leaves unwritten.
 StepPlan fuse_plan(const StepPlan& plan, const std::function<bool(const std::vector<std::size_t>&)>& fuses);
 
 // How many copies of each part are held. A layer's copy of an expert linear is a group of expert matrices:

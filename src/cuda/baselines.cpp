@@ -210,13 +210,10 @@ class MatmulOperands final : public Operands {
  private:
   // f32's random walk over the sum, and the rounding to c's type of the sum and of partial ones: a library
   // that splits k may add its parts in that type, and they are as large as sqrt(n) terms of magnitude 1 or 2.
-  // f8 tensor cores keep 14 bits of a running sum: 2^-13 of it, at most a few sqrt(n), lost at each of n / 32
-  // steps, in all up to 2^-10 of the magnitudes.
   double tolerance(double sum, double magnitudes) const {
     const auto n = static_cast<double>(tensors_.n());
     const double rounding = half_ulp(output_type(type_)) * (std::abs(sum) + 2 * std::sqrt(n));
-    const double running = type_ == ScalarType::f8_e4m3 ? magnitudes / 1024 : 0;
-    return dot_tolerance(tensors_.n(), magnitudes) + rounding + running;
+    return dot_tolerance(tensors_.n(), magnitudes) + rounding + running_sum_loss(type_, magnitudes);
   }
 
   Gpu& gpu_;

@@ -27,10 +27,12 @@ auto visit(const Task& task, Call call) {
 
 constexpr std::int64_t kSliceGrain = std::int64_t{64} << 10;
 
-// A read of sixteen L2s hides what a launch costs (240 us at an H200's 960 MiB, beside some 2 us) and what of
-// the L2 the last one left, and is small beside any card's memory.
-std::int64_t read_slice(const GpuProperties& p) {
-  return std::max(kSliceGrain, div_up(16 * p.l2_bytes, kSliceGrain) * kSliceGrain);
+// A read of sixteen L2s hides what a launch costs (240 us at an H200's 960 MiB, beside some 2 us). Where the
+// L2 is large for the memory, less: the probes take five slices, and by default a quarter of what is free.
+// Five L2s at least, which no copy leaves in the cache.
+std::int64_t read_slice(const GpuProperties& p, std::int64_t free_bytes) {
+  const std::int64_t wanted = std::min(16 * p.l2_bytes, std::max(5 * p.l2_bytes, free_bytes / 32));
+  return std::max(kSliceGrain, div_up(wanted, kSliceGrain) * kSliceGrain);
 }
 
 // The size of a GEMM with enough tiles for every multiprocessor: 8192 on a card of 132 of them.
@@ -46,7 +48,7 @@ GpuFacts facts_of(Gpu& gpu, const Versions& versions, const std::optional<CardMa
   GpuFacts facts;
   facts.multiprocessors = p.multiprocessors;
   facts.pci_id = p.pci_id;
-  facts.driver = clocks.driver_version.empty() ? versions.driver : clocks.driver_version;
+  facts.driver = clocks.driver_version;
   facts.cuda = versions.runtime;
   facts.cublas = versions.cublas;
   facts.ecc = p.ecc;
@@ -73,8 +75,8 @@ class CudaDevice final : public Device {
     info_.last_level_bytes = p.l2_bytes;
     info_.available_bytes = gpu_->free_bytes();
     info_.cold_caches = 5;  // an H200's bandwidth still falls until the copies pass 110 MB
-    info_.read_slice_bytes = read_slice(p);
-    info_.read_buffer_bytes = info_.read_slice_bytes;
+    info_.read_slice_bytes = read_slice(p, info_.available_bytes);
+    info_.read_buffer_bytes = 2 * info_.read_slice_bytes;  // in turn, so that none is read twice in a row
     info_.costly_launches = true;
     info_.matmul_n = matmul_size(p);
     info_.gpu = facts_of(*gpu_, versions, card);
@@ -117,7 +119,7 @@ class CudaDevice final : public Device {
   Conditions conditions() override {
     const Clocks clocks = gpu_->clocks();
     Conditions conditions;
-    if (clocks.available) conditions.clock_MHz = clocks.sm_MHz;
+    if (clocks.available && clocks.sm_MHz > 0) conditions.clock_MHz = clocks.sm_MHz;
     conditions.slowed_by = clocks.slowed_by;
     return conditions;
   }

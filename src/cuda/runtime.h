@@ -75,8 +75,8 @@ struct GemmOperands {
   const float* w_scale = nullptr;
 };
 
-// One way in which a library computes a GemmProblem: "cublas gemmEx", "cublas gemvBatched", "cublasLt 3 (tile
-// 128x64, split-k 4)".
+// One way in which a library computes a GemmProblem: "cublas gemmEx", "cublas gemvStridedBatched", "cublasLt
+// 3 (tile 128x64, split-k 4)".
 struct GemmArm {
   std::string name;
   std::int64_t workspace_bytes = 0;

@@ -74,6 +74,10 @@ double half_ulp(ScalarType type) {
   return std::ldexp(1.0, -significand);
 }
 
+double running_sum_loss(ScalarType type, double sum_of_magnitudes) {
+  return type == ScalarType::f8_e4m3 ? sum_of_magnitudes / 1024 : 0;
+}
+
 void poison(Gpu& gpu, void* data, std::int64_t bytes) {
   fill_random(gpu, data, bytes, {.keep = 0, .set = ~std::uint32_t{0}}, 1);
 }

@@ -22,6 +22,11 @@ std::vector<double> download_values(Gpu& gpu, ScalarType type, const void* from,
 // Half a unit in the last place of a number of magnitude 1 to 2: the relative error of a rounded output.
 double half_ulp(ScalarType type);
 
+// What a tensor core loses of a running sum of products of that type, beyond f32's own rounding. Those of
+// 8-bit floats keep 14 bits of it: 2^-13, lost at each of k / 32 steps of a sum that stays at a few roots of
+// k, in all up to 2^-10 of the sum of magnitudes. 0 for the others.
+double running_sum_loss(ScalarType type, double sum_of_magnitudes);
+
 // Fills with NaN (in every float format), so that an output left out does not pass for an old one. Memory as
 // for fill_random.
 void poison(Gpu& gpu, void* data, std::int64_t bytes);

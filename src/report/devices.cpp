@@ -66,10 +66,12 @@ Json gpu_row(const FoundGpu& gpu) {
   json["card"] = known ? Json(gpu.card->card.name) : Json(nullptr);
   json["does_not_open"] = text_or_null(gpu.does_not_open);
   const bool now = opens && gpu.clocks.available;
-  json["now"] = {{"sm_clock_MHz", now ? Json(gpu.clocks.sm_MHz) : Json(nullptr)},
-                 {"memory_clock_MHz", now ? Json(gpu.clocks.memory_MHz) : Json(nullptr)},
-                 {"temperature_C", now ? Json(gpu.clocks.temperature_C) : Json(nullptr)},
-                 {"power_W", now ? number(gpu.clocks.power_W) : Json(nullptr)},
+  // NVML may be there and not tell some of these: then they are 0.
+  const auto told = [&](auto value) { return now && value > 0 ? Json(value) : Json(nullptr); };
+  json["now"] = {{"sm_clock_MHz", told(gpu.clocks.sm_MHz)},
+                 {"memory_clock_MHz", told(gpu.clocks.memory_MHz)},
+                 {"temperature_C", told(gpu.clocks.temperature_C)},
+                 {"power_W", told(gpu.clocks.power_W)},
                  {"slowed_by", now ? Json(gpu.clocks.slowed_by) : Json(nullptr)}};
   json["driver"] = text_or_null(gpu.clocks.driver_version);
   return json;

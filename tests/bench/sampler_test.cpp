@@ -9,6 +9,7 @@
 
 #include "bench/interrupt.h"
 #include "bench/measure.h"
+#include "bench/unsupported.h"
 #include "input/error.h"
 
 namespace memwall {
@@ -22,6 +23,8 @@ class FakeDevice : public Device {
   struct FakeOperands : Operands {
     FakeOperands(FakeDevice& d, double bytes, bool probe) : device(d), launch_bytes(bytes), is_probe(probe) {}
     void launch(std::size_t variant, std::int64_t turn) override {
+      if (!is_probe && variant == device.unsupported)
+        throw UnsupportedError("lib.cpp:1: gemm: not supported (15)");
       const double rate = is_probe ? device.probe_rate : device.rates.at(variant);
       if (!is_probe && device.launches == device.interrupted_launch && !interrupted()) std::raise(SIGINT);
       if (!is_probe && interrupted()) return;  // cut short: no time passes
@@ -85,6 +88,7 @@ class FakeDevice : public Device {
   std::int64_t copy_bytes = 1 << 20;
   bool cold = true;
   std::size_t wrong_variant = 99;
+  std::size_t unsupported = 99;
   int interrupted_launch = -1;
   double clock = 0;
   int launches = 0;
@@ -127,6 +131,18 @@ TEST(Sampler, HoldsSmallOpsAgainstAReadOfTheirSizeWhereLaunchesAreCostly) {
   m = measure_task(device, some_task(), &ceiling, {});
   ASSERT_TRUE(m);
   EXPECT_FALSE(m->of_same_size_read);
+}
+
+TEST(Sampler, GoesOnWithoutAWayThatALibraryDoesNotSupport) {
+  FakeDevice device;
+  device.rates = {20e9, 10e9, 5e9};
+  device.unsupported = 0;
+  const auto m = measure_task(device, some_task(), nullptr, {});
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->variant, "v1");
+  EXPECT_EQ(m->variants.size(), 2U);
+  device.rates = {20e9};
+  EXPECT_THROW(measure_task(device, some_task(), nullptr, {}), RunError);
 }
 
 TEST(Sampler, TellsTheClockAndWhatSlowedTheDevice) {

@@ -91,6 +91,40 @@ TEST(FusePlan, APartsKindIsThatOfWhatReadsMemory) {
   }
 }
 
+// What would fuse if flow allowed it: a norm and linears, whatever the device.
+StepPlan with_norms_fused(const std::vector<Op>& ops) {
+  const StepPlan plan = plan_step(ops);
+  return fuse_plan(plan, [&](const std::vector<std::size_t>& members) {
+    FusedTask task;
+    for (const std::size_t m : members) task.ops.push_back({plan.parts[m].ops.front().work, {}});
+    return linears_fuse(task);
+  });
+}
+
+TEST(FusePlan, ANormThatOthersReadStaysByItself) {
+  // Attention and MLP side by side read one norm; a router and experts read the MLP's.
+  for (const char* name :
+       {"command-r", "gpt-j-6b", "phi-2", "falcon-7b", "mixtral-8x7b", "qwen1.5-moe-a2.7b"}) {
+    SCOPED_TRACE(name);
+    for (const StepPart& part : with_norms_fused(lower(find_model(name))).parts) {
+      const bool mlp = part.name().find("mlp_norm +") != std::string::npos;
+      const bool attention = part.name().find("attn_norm +") != std::string::npos;
+      const bool experts = std::string_view(name).substr(0, 3) == "mix" || std::string_view(name)[0] == 'q';
+      EXPECT_FALSE(experts ? mlp : attention || mlp) << part.name();
+    }
+  }
+  // And a model with a norm before each still fuses both.
+  const std::vector<std::string> names = part_names(with_norms_fused(lower(find_model("llama-3.2-1b"))));
+  EXPECT_THAT(names, ::testing::Contains("attn_norm + q_proj + k_proj + v_proj"));
+  EXPECT_THAT(names, ::testing::Contains("mlp_norm + gate_proj + up_proj"));
+}
+
+TEST(FusePlan, OfTwoNormsInARowNoneIsFused) {
+  for (const StepPart& part : with_norms_fused(lower(find_model("deepseek-v2-lite"))).parts) {
+    EXPECT_EQ(part.name().find("_a_layernorm + q_b_proj"), std::string::npos) << part.name();
+  }
+}
+
 MeasureSettings one_step() {
   MeasureSettings settings;
   settings.batches = {1};
@@ -137,6 +171,26 @@ TEST(StepFusion, IsLeftWhereItDoesNotPay) {
   EXPECT_TRUE(whole.fusions.empty());
   EXPECT_EQ(whole.launches(), 4);
   EXPECT_NEAR(whole.launch_seconds(), whole.seconds.median, 1e-9);  // kinds timed together add up, too
+}
+
+// Gemma-2's windowed and full attentions share a name.
+TEST(StepFusion, CountsEachPartsLaunchesOnce) {
+  StepDevice device;
+  device.launch_seconds = 5e-6;
+  device.fuses = [](const FusedTask& task) {
+    return task.ops.size() == 2 && std::holds_alternative<AttentionWork>(task.ops[1].work);
+  };
+  const std::vector<Op> ops = lower(read_model(
+      with_layers("  - repeat: 3\n    attention: {heads: 4, kv_heads: 2, head_dim: 64, window: 32}\n"
+                  "  - repeat: 4\n    attention: {heads: 4, kv_heads: 2, head_dim: 64}\n")));
+  Session session(device, std::int64_t{8} << 30, nullptr);
+  session.probe();
+  session.run_model(ops, one_step());
+  const WholeStep& whole = *session.decode().front().whole;
+  ASSERT_EQ(whole.fusions.size(), 2U);
+  EXPECT_EQ(whole.fusions[0].ops, whole.fusions[1].ops);
+  EXPECT_EQ(whole.fusions[0].launches + whole.fusions[1].launches, 7);
+  EXPECT_NE(whole.fusions[0].launches, whole.fusions[1].launches);
 }
 
 }  // namespace

@@ -145,6 +145,28 @@ TEST(CudaDeviceInfo, FollowsFromTheGpu) {
   EXPECT_EQ(info.gpu->card, "");
 }
 
+// The probes take five slices, and by default a quarter of what is free.
+TEST(CudaDeviceInfo, ReadsLessWhereTheL2IsLargeForTheMemory) {
+  for (const auto& [l2_mebibytes, mebibytes] :
+       {std::pair{64, 15'900}, {48, 11'800}, {32, 7'800}, {4, 15'900}, {60, 140'000}}) {
+    GpuProperties p = fake_properties();
+    p.l2_bytes = std::int64_t{l2_mebibytes} << 20;
+    p.total_bytes = std::int64_t{mebibytes} << 20;
+    const auto device = make_device(std::make_unique<FakeGpu>(p));
+    const DeviceInfo& info = device->info();
+    EXPECT_GE(info.read_slice_bytes, 5 * p.l2_bytes) << l2_mebibytes;
+    EXPECT_LE(5 * info.read_slice_bytes, p.total_bytes / 4) << l2_mebibytes;
+    EXPECT_LE(info.read_slice_bytes, 16 * p.l2_bytes) << l2_mebibytes;
+  }
+}
+
+TEST(CudaDeviceInfo, AClockThatIsNotToldIsNone) {
+  auto gpu = small_gpu();
+  gpu->clocks_.sm_MHz = 0;
+  const auto device = make_device(std::move(gpu));
+  EXPECT_FALSE(device->conditions().clock_MHz);
+}
+
 TEST(SlowedWarnings, NameTheReasonsOnce) {
   MeasuredStep step;
   step.ops.resize(2);

@@ -14,15 +14,16 @@
 namespace memwall::cuda {
 
 // `words` say what went wrong, in the library's own language.
-[[noreturn]] inline void fail(std::string_view file, int line, std::string_view call, std::string_view words,
-                              int code) {
+template <class Error = RunError>
+[[noreturn]] void fail(std::string_view file, int line, std::string_view call, std::string_view words,
+                       int code) {
   file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
   std::string message(file);
   message += ':' + std::to_string(line) + ": ";
   message += call;
   message += ": ";
   message += words;
-  throw RunError(message + " (" + std::to_string(code) + ')');
+  throw Error(message + " (" + std::to_string(code) + ')');
 }
 
 inline void check(cudaError_t status, const char* file, int line, const char* call) {

@@ -31,7 +31,7 @@ std::vector<GemmArm> Cublas::arms(const GemmProblem& problem) {
   if (problem.type == ScalarType::f8_e4m3 || problem.type == ScalarType::i8) return {};
   std::vector<GemmArm> arms = {{"cublas gemmEx", 0, kGemmEx}};
   if (problem.m == 1)
-    arms.push_back({problem.type == ScalarType::f32 ? "cublas gemv" : "cublas gemvBatched", 0, kGemv});
+    arms.push_back({problem.type == ScalarType::f32 ? "cublas gemv" : "cublas gemvStridedBatched", 0, kGemv});
   return arms;
 }
 

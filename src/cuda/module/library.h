@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "bench/unsupported.h"
 #include "cuda/module/check.h"
 #include "cuda/runtime.h"
 
@@ -14,6 +15,8 @@ namespace memwall::cuda {
 inline void check(cublasStatus_t status, const char* file, int line, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   (void)cudaGetLastError();
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
+    fail<UnsupportedError>(file, line, call, cublasGetStatusString(status), static_cast<int>(status));
   fail(file, line, call, cublasGetStatusString(status), static_cast<int>(status));
 }
 
