@@ -133,6 +133,7 @@ TEST(CudaDeviceInfo, FollowsFromTheGpu) {
   GpuProperties h200 = fake_properties();
   h200.multiprocessors = 132;
   h200.l2_bytes = std::int64_t{60} << 20;
+  h200.total_bytes = std::int64_t{140} << 30;
   const auto device = make_device(std::make_unique<FakeGpu>(h200));
   const DeviceInfo& info = device->info();
   EXPECT_EQ(info.kind, "cuda");
