@@ -85,7 +85,7 @@ class AttentionOperands final : public Operands {
     gpu_.zero(counters_.data(), counters_.bytes());
     if (plan_.sparse) {
       chosen_ = draw_tokens(plan_.shape.seqs, 0, plan_.shape.held, plan_.shape.read, seed + 13);
-      chosen_buffer_ = uploaded(chosen_);
+      chosen_buffer_ = uploaded(gpu_, chosen_);
     }
     if (task.turned) {
       for (std::int64_t i = 0; i < plan_.shape.d_k / 2; ++i) {
@@ -95,8 +95,8 @@ class AttentionOperands final : public Operands {
         cosines_.push_back(static_cast<float>(std::cos(angle)));
         sines_.push_back(static_cast<float>(std::sin(angle)));
       }
-      cosine_buffer_ = uploaded(cosines_);
-      sine_buffer_ = uploaded(sines_);
+      cosine_buffer_ = uploaded(gpu_, cosines_);
+      sine_buffer_ = uploaded(gpu_, sines_);
     }
   }
 
@@ -109,8 +109,7 @@ class AttentionOperands final : public Operands {
     }
     LatentLaunch launch = plan_.staged;
     point(launch.params, turn);
-    gpu_.launch(launch);
-    if (launch.params.parts > 1) gpu_.launch(merge_launch(launch));
+    launch_staged(gpu_, launch);
   }
 
   double cold_bytes(std::int64_t) const override { return cost_.kv_bytes(); }
@@ -125,7 +124,7 @@ class AttentionOperands final : public Operands {
   Check check(std::size_t variant) override {
     const AttentionShape& s = plan_.shape;
     const std::int64_t turn = keys_.count() - 1;
-    forget(gpu_, outputs_->data(), plan_.output_bytes());
+    poison(gpu_, outputs_->data(), plan_.output_bytes());
     launch(variant, turn);
     Comparison comparison;
     for (const std::int64_t seq : sample_indices(s.seqs, 3)) {
@@ -136,14 +135,6 @@ class AttentionOperands final : public Operands {
 
  private:
   std::int64_t heads() const { return plan_.shape.seqs * plan_.shape.kv_heads; }
-
-  template <class T>
-  Buffer uploaded(const std::vector<T>& values) {
-    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
-    Buffer buffer(gpu_, bytes);
-    gpu_.upload(buffer.data(), values.data(), bytes);
-    return buffer;
-  }
 
   void point(AttentionParams& p, std::int64_t turn) const {
     p.k = keys_.of(turn);
@@ -179,14 +170,14 @@ class AttentionOperands final : public Operands {
         keys,
         values,
         plan_.activation,
-        download_activations(gpu_, plan_.activation, inputs_->data(), query * s.d_k, s.d_k),
+        download_values(gpu_, plan_.activation, inputs_->data(), query * s.d_k, s.d_k),
         task_.turned,
         1 / std::sqrt(static_cast<double>(s.d_k))};
     if (task_.turned) turn_pairs(reference.query, cosines_, sines_);
     std::vector<std::int32_t> tokens = token_range(0, s.read);
     if (plan_.sparse) tokens.assign(chosen_.begin() + seq * s.read, chosen_.begin() + (seq + 1) * s.read);
     reference.compare(comparison, tokens,
-                      download_activations(gpu_, plan_.activation, outputs_->data(), query * s.d_v, s.d_v));
+                      download_values(gpu_, plan_.activation, outputs_->data(), query * s.d_v, s.d_v));
     if (!task_.work.shared && !task_.turned) compare_new(comparison, values, kv_head, s.held - first - 1);
   }
 
@@ -194,7 +185,7 @@ class AttentionOperands final : public Operands {
   void compare_new(Comparison& comparison, const HostRows& values, std::int64_t kv_head,
                    std::int64_t row) const {
     const AttentionShape& s = plan_.shape;
-    const std::vector<double> brought = download_activations(
+    const std::vector<double> brought = download_values(
         gpu_, plan_.activation, inputs_->data(), plan_.queries() + plan_.new_keys() + kv_head * s.d_v, s.d_v);
     const double rounding = s.element == KvElement::f8_e4m3 ? 0x1p-4 : 0;
     for (std::int64_t i = 0; i < s.d_v; ++i) {

@@ -2,50 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "format/checked.h"
-#include "kernels/cpu/pack.h"
 
 namespace memwall::cuda {
-namespace {
-
-RandomBits random_kv(KvElement element) {
-  switch (element) {
-    case KvElement::f32:
-      return kFloat32;
-    case KvElement::f16:
-      return kFloat16;
-    case KvElement::bf16:
-      return kBFloat16;
-    case KvElement::f8_e4m3:
-      break;
-  }
-  return kF8E4M3;
-}
-
-double widen_element(KvElement element, const std::byte* from) {
-  float value = 0;
-  std::uint16_t half = 0;
-  switch (element) {
-    case KvElement::f32:
-      std::memcpy(&value, from, sizeof value);
-      break;
-    case KvElement::f16:
-      std::memcpy(&half, from, sizeof half);
-      value = cpu::f16_to_f32(half);
-      break;
-    case KvElement::bf16:
-      std::memcpy(&half, from, sizeof half);
-      value = cpu::bf16_to_f32(half);
-      break;
-    case KvElement::f8_e4m3:
-      value = cpu::f8_e4m3_to_f32(static_cast<std::uint8_t>(*from));
-  }
-  return static_cast<double>(value);
-}
-
-}  // namespace
 
 std::optional<KvElement> kv_element(KvFormat format) {
   switch (format) {
@@ -63,24 +23,36 @@ std::optional<KvElement> kv_element(KvFormat format) {
   return std::nullopt;
 }
 
+ScalarType scalar_type(KvElement element) {
+  switch (element) {
+    case KvElement::f32:
+      return ScalarType::f32;
+    case KvElement::f16:
+      return ScalarType::f16;
+    case KvElement::bf16:
+      return ScalarType::bf16;
+    case KvElement::f8_e4m3:
+      break;
+  }
+  return ScalarType::f8_e4m3;
+}
+
 ScalarType activation_type(KvElement element) {
   if (element == KvElement::f32) return ScalarType::f32;
   return element == KvElement::bf16 ? ScalarType::bf16 : ScalarType::f16;
 }
-
-std::int64_t align_256(std::int64_t bytes) { return checked_add(bytes, 255) / 256 * 256; }
 
 CacheCopies::CacheCopies(Context& context, KvElement element, std::int64_t width, std::int64_t heads,
                          std::int64_t tokens, std::int64_t copies, std::uint64_t seed)
     : copies_(copies),
       stride_(copy_bytes(element, width, heads, tokens)),
       buffer_(context.gpu, checked_mul(stride_, copies)) {
-  fill_random(context.gpu, buffer_.data(), buffer_.bytes(), random_kv(element), seed);
+  fill_random(context.gpu, buffer_.data(), buffer_.bytes(), random_bits(scalar_type(element)), seed);
 }
 
 std::int64_t CacheCopies::copy_bytes(KvElement element, std::int64_t width, std::int64_t heads,
                                      std::int64_t tokens) {
-  return align_256(checked_mul(checked_mul(heads, tokens), kv_pitch(element, width)));
+  return aligned_256(checked_mul(checked_mul(heads, tokens), kv_pitch(element, width)));
 }
 
 HostRows::HostRows(Gpu& gpu, KvElement element, std::int64_t width, const std::byte* first, std::int64_t rows)
@@ -89,25 +61,13 @@ HostRows::HostRows(Gpu& gpu, KvElement element, std::int64_t width, const std::b
       bytes_(download<std::byte>(gpu, first, rows * pitch_)) {}
 
 double HostRows::at(std::int64_t row, std::int64_t element) const {
-  return widen_element(element_, bytes_.data() + row * pitch_ + element * kv_element_bytes(element_));
+  return widen_scalar(scalar_type(element_),
+                      bytes_.data() + row * pitch_ + element * kv_element_bytes(element_));
 }
 
-std::vector<double> download_activations(Gpu& gpu, ScalarType type, const void* from, std::int64_t first,
-                                         std::int64_t count) {
-  const KvElement element = type == ScalarType::f32   ? KvElement::f32
-                            : type == ScalarType::f16 ? KvElement::f16
-                                                      : KvElement::bf16;
-  const std::int64_t bytes = scalar_bytes(type);
-  const std::vector<std::byte> raw =
-      download<std::byte>(gpu, static_cast<const std::byte*>(from) + first * bytes, count * bytes);
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(widen_element(element, raw.data() + i * bytes));
-  return values;
-}
-
-double rounding_of(ScalarType type) {
-  if (type == ScalarType::f32) return 0x1p-24;
-  return type == ScalarType::bf16 ? 0x1p-8 : 0x1p-11;
+void launch_staged(Gpu& gpu, const LatentLaunch& launch) {
+  gpu.launch(launch);
+  if (launch.params.parts > 1) gpu.launch(merge_launch(launch));
 }
 
 void turn_pairs(std::vector<double>& row, const std::vector<float>& cosines,
@@ -126,7 +86,7 @@ void turn_pairs(std::vector<double>& row, const std::vector<float>& cosines,
 void ReferenceAttention::compare(Comparison& comparison, const std::vector<std::int32_t>& rows,
                                  const std::vector<double>& y) const {
   const auto width = static_cast<std::int64_t>(query.size());
-  const double rounding = rounding_of(type);
+  const double rounding = half_ulp(type);
   std::vector<double> scores;
   double score_error = 0;
   for (const std::int32_t row : rows) {
@@ -166,10 +126,6 @@ void ReferenceAttention::compare(Comparison& comparison, const std::vector<std::
                              dot_tolerance(static_cast<std::int64_t>(rows.size()), magnitude[i] / sum);
     comparison.add(y[i], result[i] / sum, tolerance);
   }
-}
-
-void forget(Gpu& gpu, void* outputs, std::int64_t bytes) {
-  fill_random(gpu, outputs, bytes, {0, 0xFFFFFFFFU}, 1);
 }
 
 }  // namespace memwall::cuda

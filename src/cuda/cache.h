@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "bench/cpu_data.h"
-#include "cuda/context.h"
+#include "cuda/scalar_values.h"
 #include "format/format.h"
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/latent.h"
 
 namespace memwall::cuda {
 
 // None of int8, for which there are no kernels.
 std::optional<KvElement> kv_element(KvFormat format);
+ScalarType scalar_type(KvElement element);
 // What queries, new rows and outputs are beside such a cache.
 ScalarType activation_type(KvElement element);
 
@@ -49,12 +51,6 @@ class HostRows {
   std::vector<std::byte> bytes_;
 };
 
-// Activations on the host.
-std::vector<double> download_activations(Gpu& gpu, ScalarType type, const void* from, std::int64_t first,
-                                         std::int64_t count);
-// Largest error of rounding to such an activation, relatively.
-double rounding_of(ScalarType type);
-
 // Softmax attention of one query over rows of keys and values, in float64.
 struct ReferenceAttention {
   const HostRows& keys;
@@ -69,12 +65,10 @@ struct ReferenceAttention {
                const std::vector<double>& y) const;
 };
 
+// A staged launch, and the merge that it needs where it has several parts.
+void launch_staged(Gpu& gpu, const LatentLaunch& launch);
+
 // Turns pairs (i, i + size / 2).
 void turn_pairs(std::vector<double>& row, const std::vector<float>& cosines, const std::vector<float>& sines);
-
-// Not-a-numbers, so that an output that no launch wrote fails its check.
-void forget(Gpu& gpu, void* outputs, std::int64_t bytes);
-
-std::int64_t align_256(std::int64_t bytes);
 
 }  // namespace memwall::cuda

@@ -44,14 +44,6 @@ class DrawTables {
   }
 
  private:
-  template <class T>
-  static Buffer uploaded(Gpu& gpu, const std::vector<T>& values) {
-    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
-    Buffer buffer(gpu, bytes);
-    gpu.upload(buffer.data(), values.data(), bytes);
-    return buffer;
-  }
-
   std::int64_t rows_;
   std::vector<std::int64_t> first_entry_;
   Buffer entries_;

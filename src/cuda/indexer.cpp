@@ -85,8 +85,8 @@ class IndexerOperands final : public Operands {
   Check check(std::size_t variant) override {
     const IndexerShape& s = plan_.shape;
     const std::int64_t turn = keys_.count() - 1;
-    forget(gpu_, scores_.data(), scores_.bytes());
-    forget(gpu_, chosen_.data(), chosen_.bytes());
+    poison(gpu_, scores_.data(), scores_.bytes());
+    poison(gpu_, chosen_.data(), chosen_.bytes());
     launch(variant, turn);
     Comparison comparison;
     for (const std::int64_t seq : sample_indices(s.seqs, 3)) {
@@ -101,8 +101,8 @@ class IndexerOperands final : public Operands {
   void compare_scores(Comparison& comparison, std::int64_t turn, std::int64_t seq,
                       const std::vector<float>& scores) const {
     const IndexerShape& s = plan_.shape;
-    const std::vector<double> q = download_activations(gpu_, plan_.activation, inputs_->data(),
-                                                       seq * s.heads * s.width, s.heads * s.width);
+    const std::vector<double> q =
+        download_values(gpu_, plan_.activation, inputs_->data(), seq * s.heads * s.width, s.heads * s.width);
     const auto weights = download<float>(gpu_, weights_.as<float>() + seq * s.heads, s.heads);
     const std::int64_t pitch = kv_pitch(s.element, s.width);
     for (const std::int64_t key : sample_indices(s.keys, 100)) {

@@ -83,9 +83,7 @@ class LatentOperands final : public Operands {
     gpu_.zero(counters_.data(), counters_.bytes());
     if (!plan_.sparse()) return;
     chosen_ = draw_tokens(plan_.shape.seqs, 0, plan_.shape.held, plan_.shape.read, seed + 13);
-    const auto bytes = static_cast<std::int64_t>(chosen_.size() * sizeof(std::int32_t));
-    chosen_buffer_ = Buffer(gpu_, bytes);
-    gpu_.upload(chosen_buffer_.data(), chosen_.data(), bytes);
+    chosen_buffer_ = uploaded(gpu_, chosen_);
   }
 
   void launch(std::size_t, std::int64_t turn) override {
@@ -98,8 +96,7 @@ class LatentOperands final : public Operands {
     }
     LatentLaunch launch = plan_.staged;
     point(launch.params, turn);
-    gpu_.launch(launch);
-    if (launch.params.parts > 1) gpu_.launch(merge_launch(launch));
+    launch_staged(gpu_, launch);
   }
 
   double cold_bytes(std::int64_t) const override { return cost_.kv_bytes(); }
@@ -112,7 +109,7 @@ class LatentOperands final : public Operands {
   Check check(std::size_t variant) override {
     const AttentionShape& s = plan_.shape;
     const std::int64_t turn = latents_.count() - 1;
-    forget(gpu_, outputs_->data(), plan_.output_bytes());
+    poison(gpu_, outputs_->data(), plan_.output_bytes());
     launch(variant, turn);
     Comparison comparison;
     for (const std::int64_t seq : sample_indices(s.seqs, 3)) {
@@ -126,12 +123,11 @@ class LatentOperands final : public Operands {
             rows,
             rows,
             plan_.activation,
-            download_activations(gpu_, plan_.activation, inputs_->data(), query * s.d_k, s.d_k),
+            download_values(gpu_, plan_.activation, inputs_->data(), query * s.d_k, s.d_k),
             false,
             plan_.scale()};
-        reference.compare(
-            comparison, tokens,
-            download_activations(gpu_, plan_.activation, outputs_->data(), query * s.d_v, s.d_v));
+        reference.compare(comparison, tokens,
+                          download_values(gpu_, plan_.activation, outputs_->data(), query * s.d_v, s.d_v));
       }
     }
     return comparison.result();

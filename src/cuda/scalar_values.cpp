@@ -1,23 +1,13 @@
 #include "cuda/scalar_values.h"
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "format/checked.h"
 #include "kernels/cpu/pack.h"
 
 namespace memwall::cuda {
-namespace {
-
-template <class Bits, class Widen>
-std::vector<double> widened(Gpu& gpu, const void* from, std::int64_t count, Widen widen) {
-  const std::vector<Bits> bits = download<Bits>(gpu, from, count);
-  std::vector<double> values;
-  values.reserve(bits.size());
-  for (const Bits b : bits) values.push_back(static_cast<double>(widen(b)));
-  return values;
-}
-
-}  // namespace
 
 std::optional<ScalarType> scalar_type(Format format) {
   switch (format.kind) {
@@ -50,20 +40,35 @@ RandomBits random_bits(ScalarType type) {
   return kAnyBits;
 }
 
-std::vector<double> download_values(Gpu& gpu, ScalarType type, const void* from, std::int64_t count) {
+double widen_scalar(ScalarType type, const std::byte* from) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, from, static_cast<std::size_t>(scalar_bytes(type)));
   switch (type) {
     case ScalarType::f32:
-      return widened<float>(gpu, from, count, [](float value) { return value; });
+      return static_cast<double>(std::bit_cast<float>(bits));
     case ScalarType::f16:
-      return widened<std::uint16_t>(gpu, from, count, cpu::f16_to_f32);
+      return static_cast<double>(cpu::f16_to_f32(static_cast<std::uint16_t>(bits)));
     case ScalarType::bf16:
-      return widened<std::uint16_t>(gpu, from, count, cpu::bf16_to_f32);
+      return static_cast<double>(cpu::bf16_to_f32(static_cast<std::uint16_t>(bits)));
     case ScalarType::f8_e4m3:
-      return widened<std::uint8_t>(gpu, from, count, cpu::f8_e4m3_to_f32);
+      return static_cast<double>(cpu::f8_e4m3_to_f32(static_cast<std::uint8_t>(bits)));
     case ScalarType::i8:
       break;
   }
-  return widened<std::int8_t>(gpu, from, count, [](std::int8_t value) { return value; });
+  return static_cast<std::int8_t>(bits);
+}
+
+std::vector<double> download_values(Gpu& gpu, ScalarType type, const void* from, std::int64_t count) {
+  const auto each = static_cast<std::size_t>(scalar_bytes(type));
+  const auto bytes = download<std::byte>(gpu, from, count * scalar_bytes(type));
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = widen_scalar(type, bytes.data() + i * each);
+  return values;
+}
+
+std::vector<double> download_values(Gpu& gpu, ScalarType type, const void* from, std::int64_t first,
+                                    std::int64_t count) {
+  return download_values(gpu, type, static_cast<const std::byte*>(from) + first * scalar_bytes(type), count);
 }
 
 double half_ulp(ScalarType type) {

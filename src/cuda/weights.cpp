@@ -1,16 +1,12 @@
 #include "cuda/weights.h"
 
-#include <bit>
 #include <cmath>
-#include <cstring>
 
+#include "cuda/scalar_values.h"
 #include "format/checked.h"
-#include "kernels/cpu/pack.h"
 
 namespace memwall::cuda {
 namespace {
-
-constexpr std::int64_t kAlignment = 256;
 
 std::int64_t bias_bytes(const LinearWork& work) {
   if (!work.bias) return 0;
@@ -34,14 +30,6 @@ RandomBits random_codes(WeightCode code) {
   return kAnyBits;
 }
 
-float widen_activation(ActivationType type, const std::byte* from) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, from, static_cast<std::size_t>(activation_bytes(type)));
-  if (type == ActivationType::f32) return std::bit_cast<float>(bits);
-  const auto half = static_cast<std::uint16_t>(bits);
-  return type == ActivationType::bf16 ? cpu::bf16_to_f32(half) : cpu::f16_to_f32(half);
-}
-
 }  // namespace
 
 ScalarType scalar_type(ActivationType type) {
@@ -54,17 +42,12 @@ ActivationType activation_type(Format format) {
   return format.kind == FormatKind::bf16 ? ActivationType::bf16 : ActivationType::f16;
 }
 
-RandomBits random_activations(ActivationType type) {
-  if (type == ActivationType::f32) return kFloat32;
-  return type == ActivationType::bf16 ? kBFloat16 : kFloat16;
-}
+RandomBits random_activations(ActivationType type) { return random_bits(scalar_type(type)); }
 
 std::vector<float> download_activations(Gpu& gpu, ActivationType type, const void* from, std::int64_t count) {
-  const std::int64_t each = activation_bytes(type);
-  const auto bytes = download<std::byte>(gpu, from, count * each);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = widen_activation(type, bytes.data() + i * static_cast<std::size_t>(each));
+  std::vector<float> values;
+  for (const double value : download_values(gpu, scalar_type(type), from, count))
+    values.push_back(static_cast<float>(value));  // it was one
   return values;
 }
 
@@ -94,7 +77,7 @@ bool PlacedWeights::supports(const LinearWork& work) {
 std::int64_t PlacedWeights::copy_bytes(const LinearWork& work) {
   const std::int64_t bytes =
       checked_add(linear_layout(work.format, work.out, work.in).bytes, bias_bytes(work));
-  return checked_mul(div_up(bytes, kAlignment), kAlignment);
+  return aligned_256(bytes);
 }
 
 void PlacedWeights::fill(std::byte* matrix, std::uint64_t seed) const {
