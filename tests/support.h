@@ -8,6 +8,7 @@
 #include <string>
 
 #include "input/error.h"
+#include "paths.h"
 
 namespace memwall {
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checkpoint/ggml_types.h"
+#include "paths.h"
 #include "tests/checkpoint/gguf_files.h"
 
 namespace memwall {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
+#include "paths.h"
 #include "tests/checkpoint/safetensors_writer.h"
 #include "tests/support.h"
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "tests/cli/process.h"
 
 namespace memwall {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/topology.h"
+#include "paths.h"
 #include "tests/cli/process.h"
 
 namespace memwall {

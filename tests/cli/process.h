@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "paths.h"
 #include "tests/temporary_folder.h"
 
 namespace memwall {

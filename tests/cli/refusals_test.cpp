@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "tests/cli/process.h"
 
 namespace memwall {

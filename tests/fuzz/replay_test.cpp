@@ -11,6 +11,7 @@
 
 #include "fuzz/targets.h"
 #include "input/regular_file.h"
+#include "paths.h"
 
 namespace memwall {
 namespace {

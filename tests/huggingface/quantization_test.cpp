@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "huggingface/read_config.h"
+#include "paths.h"
 #include "tests/support.h"
 
 namespace memwall {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/yaml_model.h"
+#include "paths.h"
 #include "tests/load/gguf_models.h"
 
 namespace memwall {

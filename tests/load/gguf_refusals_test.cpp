@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cost/op.h"
+#include "paths.h"
 #include "tests/load/gguf_models.h"
 
 namespace memwall {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "paths.h"
 #include "tests/load/safetensors_support.h"
 
 namespace memwall {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "load/load_model.h"
+#include "paths.h"
 #include "tests/support.h"
 
 namespace memwall {

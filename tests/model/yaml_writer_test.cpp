@@ -17,6 +17,7 @@
 #include "huggingface/read_config.h"
 #include "load/load_model.h"
 #include "model/components.h"
+#include "paths.h"
 #include "support.h"
 
 namespace memwall {

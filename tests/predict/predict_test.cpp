@@ -8,6 +8,7 @@
 #include "input/yaml.h"
 #include "load/load_model.h"
 #include "model/yaml_model.h"
+#include "paths.h"
 
 namespace memwall {
 namespace {

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+#include "paths.h"
+
 namespace memwall {
 
 inline void expect_golden(const std::string& name, const std::string& text) {

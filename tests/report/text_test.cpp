@@ -9,6 +9,7 @@
 
 #include "load/load_model.h"
 #include "model/yaml_model.h"
+#include "paths.h"
 #include "tests/report/golden.h"
 
 namespace memwall {
