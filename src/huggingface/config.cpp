@@ -1,3 +1,4 @@
+// A configuration's keys: where they are looked for, which were, and where an error stands.
 #include "huggingface/config.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "huggingface/inert_keys.h"
 #include "input/error.h"
 
 namespace memwall {
@@ -15,78 +17,67 @@ constexpr std::array kNests = {"text_config",     "llm_config",
                                "language_config", "thinker_config.text_config",
                                "thinker_config",  "language_model_config"};
 
-// No count depends on these.
-constexpr std::array kIdlePrefixes = {"_",        "bos_",   "eos_",   "pad_",     "sep_",  "unk_",
-                                      "cls_",     "rope",   "image_", "video_",   "audio", "vision",
-                                      "summary_", "token_", "task_",  "tokenizer"};
-constexpr std::array kIdleParts = {"dropout", "initializer", "_pdrop",     "_eps",   "epsilon",   "token_id",
-                                   "init_",   "router_aux",  "aux_loss",   "_coef",  "theta",     "softcap",
-                                   "logit",   "scaling",     "multiplier", "jitter", "norm_topk", "_std"};
-constexpr std::array kIdle = {"architectures",
-                              "transformers_version",
-                              "use_cache",
-                              "auto_map",
-                              "model_type",
-                              "id2label",
-                              "label2id",
-                              "pretraining_tp",
-                              "output_attentions",
-                              "output_hidden_states",
-                              "return_dict",
-                              "is_decoder",
-                              "quantization_config",
-                              "mup_denominator",
-                              "chunk_size_feed_forward",
-                              "gradient_checkpointing",
-                              "torchscript",
-                              "use_bfloat16",
-                              "problem_type",
-                              "attn_implementation",
-                              "ep_size",
-                              "seq_aux",
-                              "scoring_func",
-                              "topk_method",
-                              "n_group",
-                              "topk_group",
-                              "partial_rotary_factor",
-                              "rotary_pct",
-                              "cache_implementation",
-                              "scale_emb",
-                              "scale_depth",
-                              "dim_model_base",
-                              "use_flash_attn",
-                              "name",
-                              "hidden_act",
-                              "hidden_activation",
-                              "output_router_logits",
-                              "finetuning_task",
-                              "do_sample",
-                              "use_sliding_window",
-                              "max_window_layers",
-                              "torch_dtype",
-                              "dtype"};
+// Keys whose null no modelling code takes for "left out": transformers 5.24 annotates them without None in
+// every configuration class of a decoder that has them, and computes with them unasked.
+constexpr std::array<std::string_view, 54> kNeverNull = {"adapter_rank",
+                                                         "altup_num_inputs",
+                                                         "attn_layer_offset",
+                                                         "attn_layer_period",
+                                                         "attention_k_eq_v",
+                                                         "conv_L_cache",
+                                                         "conv_kernel",
+                                                         "decoder_sparse_step",
+                                                         "dense_intermediate_size",
+                                                         "do_layer_norm_before",
+                                                         "enable_moe_block",
+                                                         "expert_layer_offset",
+                                                         "expert_layer_period",
+                                                         "ffn_proj_factor",
+                                                         "hc_mult",
+                                                         "hidden_size",
+                                                         "hidden_size_per_layer_input",
+                                                         "index_head_dim",
+                                                         "index_n_heads",
+                                                         "index_topk",
+                                                         "interleave_moe_layer_step",
+                                                         "intermediate_size_mlp",
+                                                         "is_moe",
+                                                         "laurel_rank",
+                                                         "layer_group_size",
+                                                         "linear_conv_kernel_dim",
+                                                         "moe_hidden_size",
+                                                         "moe_layer_freq",
+                                                         "moe_layer_frequency",
+                                                         "moe_topk",
+                                                         "n_embd",
+                                                         "n_head",
+                                                         "n_layer",
+                                                         "n_mamba_heads",
+                                                         "num_attention_heads",
+                                                         "num_hidden_layers",
+                                                         "num_kv_shared_layers",
+                                                         "num_layers",
+                                                         "num_mem_blocks",
+                                                         "o_groups",
+                                                         "o_lora_rank",
+                                                         "qk_dim_factor",
+                                                         "qk_nope_head_dim",
+                                                         "qk_rope_head_dim",
+                                                         "shared_expert_intermediate_size",
+                                                         "shared_intermediate_size",
+                                                         "ssm_state_size",
+                                                         "state_size",
+                                                         "swa_head_dim",
+                                                         "swa_num_attention_heads",
+                                                         "swa_num_key_value_heads",
+                                                         "use_conv_bias",
+                                                         "v_dim_factor",
+                                                         "vocab_size"};
 
-bool is_idle(const std::string& key) {
-  const auto starts = [&](std::string_view prefix) { return key.rfind(prefix, 0) == 0; };
-  const auto holds = [&](std::string_view part) { return key.find(part) != std::string::npos; };
-  return std::any_of(kIdlePrefixes.begin(), kIdlePrefixes.end(), starts) ||
-         std::any_of(kIdleParts.begin(), kIdleParts.end(), holds) ||
-         std::find(kIdle.begin(), kIdle.end(), key) != kIdle.end();
-}
-
-constexpr Range kWhole{0, std::int64_t{1} << 50};
-
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else if (c != ' ') {
-      parts.back() += c;
-    }
-  }
-  if (parts.back().empty()) parts.pop_back();
-  return parts;
+void move_to(json::Value& value, const json::Value& place) {
+  value.line = place.line;
+  value.column = place.column;
+  for (json::Value& item : value.items) move_to(item, place);
 }
 
 std::string all_names(Names names) {
@@ -108,7 +99,8 @@ Config::Config(json::Document document)
   outer_type_ = type_ = text_or({"model_type"}, "");
   for (const char* nest : kNests) {
     const json::Value* inner = find_in(*outer_, nest);
-    if (inner == nullptr || inner->kind != json::Kind::object) continue;
+    if (inner == nullptr) continue;
+    if (inner->kind != json::Kind::object) fail_kind({inner, nest}, "an object, the language model's");
     inner_ = inner;
     type_ = text_or({"model_type"}, "");
     break;
@@ -116,154 +108,117 @@ Config::Config(json::Document document)
 }
 
 void Config::set_defaults(const char* text) {
-  defaults_ = std::make_shared<const json::Document>(json::parse(text, "the defaults of " + type_));
+  json::Document defaults = json::parse(text, "the defaults of " + type_);
+  move_to(defaults.root, *inner_);  // an error in what follows from them stands at what lacks the keys
+  defaults_ = std::make_shared<const json::Document>(std::move(defaults));
 }
 
-const json::Value* Config::find_in(const json::Value& root, std::string_view name, bool* found) const {
+const json::Value* Config::find_in(const json::Value& root, std::string_view name,
+                                   const json::Value** null) const {
+  if (asked_->find(name) == asked_->end()) {
+    for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1))
+      asked_->emplace(name.substr(0, dot));
+    asked_->emplace(name);
+  }
   const json::Value* value = &root;
-  bool top = true;
   while (value != nullptr && !name.empty()) {
     const std::size_t dot = name.find('.');
-    const std::string_view head = name.substr(0, dot);
-    if (top && asked_->find(head) == asked_->end()) asked_->emplace(head);
-    top = false;
-    value = value->find(head);
+    value = value->find(name.substr(0, dot));
     name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
   }
-  if (value != nullptr && found != nullptr) *found = true;
-  return value != nullptr && value->kind != json::Kind::null ? value : nullptr;
-}
-
-const json::Value* Config::find(Names names, bool outer_too) const {
-  bool stated = false;
-  for (const json::Value* root : {inner_, outer_}) {
-    for (const char* name : names) {
-      if (const json::Value* value = find_in(*root, name, &stated)) return value;
-    }
-    if (!outer_too) break;
-  }
-  if (stated || defaults_ == nullptr) return nullptr;
-  for (const char* name : names) {
-    if (const json::Value* value = find_in(defaults_->root, name)) return value;
-  }
+  if (value == nullptr) return nullptr;
+  if (value->kind != json::Kind::null) return value;
+  if (null != nullptr && *null == nullptr) *null = value;
   return nullptr;
 }
 
-std::int64_t Config::checked_integer(const json::Value& value, std::string_view name) const {
-  return json::as_integer(file(), value, name, kWhole);
+Config::Found Config::look_up(Names names, bool outer_too) const {
+  Found found{nullptr, *names.begin()};
+  const json::Value* null = nullptr;
+  const char* null_name = nullptr;
+  for (const json::Value* root : {inner_, outer_}) {
+    for (const char* name : names) {
+      const bool first_null = null == nullptr;
+      const json::Value* value = find_in(*root, name, &null);
+      if (value != nullptr && found.value == nullptr) found = {value, name};
+      if (first_null && null != nullptr) null_name = name;
+    }
+    if (!outer_too || found.value != nullptr) break;
+  }
+  if (found.value != nullptr) return found;
+  if (null != nullptr) {
+    if (std::find(kNeverNull.begin(), kNeverNull.end(), null_name) != kNeverNull.end())
+      fail_at(*null, fmt::format("{} must be a value, not null", null_name));
+    return found;
+  }
+  if (defaults_ == nullptr) return found;
+  for (const char* name : names) {
+    if (const json::Value* value = find_in(defaults_->root, name)) return {value, name};
+  }
+  return found;
+}
+
+const json::Value* Config::find(Names names, bool outer_too) const { return look_up(names, outer_too).value; }
+
+bool Config::is_null(Names names) const {
+  const json::Value* null = nullptr;
+  for (const char* name : names) {
+    if (find_in(*inner_, name, &null) != nullptr) return false;
+  }
+  return null != nullptr;
 }
 
 std::int64_t Config::integer(Names names) const {
   if (const std::optional<std::int64_t> value = maybe_integer(names)) return *value;
-  fail(fmt::format("no {}", all_names(names)));
+  fail_about(names, fmt::format("no {}", all_names(names)));
 }
 
-std::int64_t Config::integer_or(Names names, std::int64_t fallback) const {
-  return maybe_integer(names).value_or(fallback);
+std::int64_t Config::checked_size(Names names, std::int64_t size, std::int64_t least,
+                                  std::int64_t most) const {
+  if (size >= least && size <= most) return size;
+  const Found found = look_up(names);
+  if (found.value != nullptr)
+    fail_at(*found.value, fmt::format("{} is {}; it must be from {} to {}", found.name, size, least, most));
+  if (size == 0) fail(fmt::format("no {}", all_names(names)));
+  fail(fmt::format("{}, which follows from other keys, is {}; it must be from {} to {}", found.name, size,
+                   least, most));
 }
 
-std::optional<std::int64_t> Config::maybe_integer(Names names) const {
-  const json::Value* value = find(names);
-  if (value == nullptr) return std::nullopt;
-  return checked_integer(*value, *names.begin());
-}
+void Config::fail(const std::string& message) const { fail_at(*inner_, message); }
 
-double Config::number_or(Names names, double fallback) const {
-  const json::Value* value = find(names);
-  return value == nullptr ? fallback : json::as_number(file(), *value, *names.begin());
-}
-
-bool Config::flag_or(Names names, bool fallback) const {
-  const json::Value* value = find(names);
-  if (value == nullptr) return fallback;
-  if (value->kind == json::Kind::number) return json::as_integer(file(), *value, *names.begin(), {0, 1}) == 1;
-  return json::as_bool(file(), *value, *names.begin());
-}
-
-std::optional<bool> Config::outer_flag(const char* name) const {
-  const json::Value* value = find_in(*outer_, name);
-  if (value == nullptr) return std::nullopt;
-  return json::as_bool(file(), *value, name);
-}
-
-std::string Config::text_or(Names names, const std::string& fallback) const {
-  const json::Value* value = find(names);
-  return value == nullptr ? fallback : json::as_text(file(), *value, *names.begin());
-}
-
-std::vector<std::int64_t> Config::integers(Names names) const {
-  const json::Value* value = find(names);
-  std::vector<std::int64_t> all;
-  if (value == nullptr) return all;
-  if (value->kind == json::Kind::text) {
-    for (const std::string& part : split_at_commas(value->text)) {
-      const std::optional<std::int64_t> integer = json::to_integer(part);
-      if (!integer || *integer < 0)
-        fail_at(*value, fmt::format("{} must be a list of integers", *names.begin()));
-      all.push_back(*integer);
-    }
-    return all;
+void Config::fail_about(Names names, const std::string& message) const {
+  for (const char* name : names) {
+    const json::Value* null = nullptr;
+    if (const json::Value* value = find_in(*inner_, name, &null)) fail_at(*value, message);
+    if (null != nullptr) fail_at(*null, message);
   }
-  if (value->kind != json::Kind::array)
-    fail_at(*value, fmt::format("{} must be a list of integers", *names.begin()));
-  for (const json::Value& item : value->items) {
-    if (item.kind == json::Kind::boolean) {
-      all.push_back(item.boolean ? 1 : 0);
-    } else if (item.kind == json::Kind::null) {
-      all.push_back(0);
-    } else {
-      all.push_back(checked_integer(item, *names.begin()));
-    }
-  }
-  return all;
-}
-
-std::vector<std::string> Config::texts(Names names) const {
-  const json::Value* value = find(names);
-  std::vector<std::string> all;
-  if (value == nullptr) return all;
-  if (value->kind == json::Kind::text) return split_at_commas(value->text);
-  if (value->kind != json::Kind::array) fail_at(*value, fmt::format("{} must be a list", *names.begin()));
-  for (const json::Value& item : value->items) all.push_back(json::as_text(file(), item, *names.begin()));
-  return all;
-}
-
-std::int64_t Config::layer_integer_or(Names names, std::int32_t layer, std::int64_t fallback) const {
-  const json::Value* value = find(names);
-  if (value == nullptr) return fallback;
-  if (value->kind == json::Kind::number) return checked_integer(*value, *names.begin());
-  const auto index = static_cast<std::size_t>(layer);
-  const auto check_length = [&](std::size_t length) {
-    if (index < length) return;
-    fail_at(*value,
-            fmt::format("{} lists {} layers, but there is a layer {}", *names.begin(), length, layer));
-  };
-  if (value->kind == json::Kind::array) {
-    check_length(value->items.size());
-    // That item only: a list read as a whole would be read once a layer.
-    const json::Value& item = value->items[index];
-    if (item.kind == json::Kind::boolean) return item.boolean ? 1 : 0;
-    return item.kind == json::Kind::null ? 0 : checked_integer(item, *names.begin());
-  }
-  const std::vector<std::int64_t> all = integers(names);
-  check_length(all.size());
-  return all[index];
-}
-
-void Config::fail(const std::string& message) const {
-  throw InputError(fmt::format("{}: {}", file(), message));
+  fail(message);
 }
 
 void Config::fail_at(const json::Value& value, const std::string& message) const {
   json::fail(file(), value, message);
 }
 
-std::vector<std::string> Config::unasked() const {
-  std::vector<std::string> keys;
-  for (const std::string& key : inner_->keys) {
-    if (asked_->find(key) == asked_->end() && !is_idle(key)) keys.push_back(json::printable(key));
+void Config::fail_kind(const Found& found, const char* wanted) const {
+  fail_at(*found.value, fmt::format("{} must be {}, not {}", found.name, wanted, json::shown(*found.value)));
+}
+
+void Config::each_unasked(const std::function<void(const std::string&, const json::Value&)>& visit) const {
+  const auto was_asked = [&](const std::string& key) { return asked_->find(key) != asked_->end(); };
+  for (std::size_t i = 0; i < inner_->keys.size(); ++i) {
+    const std::string& key = inner_->keys[i];
+    const json::Value& value = inner_->items[i];
+    if (is_inert(type_, key)) continue;
+    const auto own = asked_->lower_bound(key + '.');
+    const bool gone_into = own != asked_->end() && own->rfind(key + '.', 0) == 0;
+    if (!was_asked(key) && value.kind != json::Kind::object) visit(key, value);
+    if (value.kind != json::Kind::object || (was_asked(key) && !gone_into)) continue;
+    if (!gone_into) visit(key, value);
+    for (std::size_t k = 0; k < value.keys.size(); ++k) {
+      const std::string path = key + '.' + value.keys[k];
+      if (!is_inert(type_, value.keys[k]) && !was_asked(path)) visit(path, value.items[k]);
+    }
   }
-  return keys;
 }
 
 }  // namespace memwall

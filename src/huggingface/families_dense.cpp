@@ -90,6 +90,7 @@ void qwen1(const Config&, Plan& plan) { plan.mlp.intermediate /= 2; }  // it cou
 void molmo(const Config& config, Plan& plan) {
   plan.mlp.intermediate /= 2;  // it counts both halves of the gated projection
   plan.head.tied = config.flag_or({"weight_tying", "tie_word_embeddings"}, false);
+  plan.head.vocab_size = size_or(config, {"embedding_size"}, plan.head.vocab_size);
 }
 
 void internlm(const Config& config, Plan& plan) {
@@ -120,6 +121,15 @@ std::vector<Block> apertus_feed_forward(const Config&, const Plan& plan, const L
   add_parameter(slopes, plan.common, "xielu", 4);
   block.tensors.insert(block.tensors.end() - 1, slopes.tensors.begin(), slopes.tensors.end());
   return {block};
+}
+
+// The lm_head may lack rows of the table.
+void apertus(const Config& config, Plan& plan) {
+  const std::int64_t vocab = plan.head.vocab_size;
+  const std::int64_t output = size_or(config, {"output_vocab_size"}, vocab);
+  if (output > vocab) config.fail_about({"output_vocab_size"}, "output_vocab_size is above vocab_size");
+  plan.head.vocab_size = output;
+  plan.extra_vocab = vocab - output;
 }
 
 std::vector<Block> muse_mixer(const Config&, const Plan& plan, const LayerPlan& layer) {
@@ -194,6 +204,7 @@ const std::vector<Family>& dense_families() {
       {.types = {"apertus", "apertus1p5_text"},
        .gated = false,
        .qk_norm = QkNorm::head,
+       .adjust = apertus,
        .feed_forward = apertus_feed_forward},
       {.types = {"hunyuan_v1_dense", "hunyuan_vl_text"},
        .qk_norm = QkNorm::head,

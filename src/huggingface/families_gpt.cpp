@@ -22,19 +22,26 @@ void gpt_neo(const Config& config, Plan& plan) {
   const json::Value* groups = config.find({"attention_types"});
   plan.types.clear();
   if (groups == nullptr) return;
+  std::int64_t listed = 0;
+  if (groups->kind != json::Kind::array) config.fail_at(*groups, "attention_types must be a list");
   for (const json::Value& group : groups->items) {
     if (group.items.size() != 2) config.fail_at(group, "attention_types holds pairs of kinds and a count");
     const std::int64_t repeat =
         json::as_integer(config.file(), group.items[1], "attention_types", {1, 10'000});
     if (group.items[0].items.empty())
       config.fail_at(group, "attention_types holds pairs of kinds and a count");
+    for (const json::Value& kind : group.items[0].items) {
+      if (kind.text != "local" && kind.text != "global")
+        config.fail_at(kind, "attention_types holds the kinds 'global' and 'local'");
+    }
+    listed = checked_add(listed, checked_mul(repeat, static_cast<std::int64_t>(group.items[0].items.size())));
     for (std::int64_t i = 0; i < repeat && plan.types.size() < static_cast<std::size_t>(plan.layers); ++i) {
       for (const json::Value& kind : group.items[0].items)
         plan.types.push_back(kind.text == "local" ? "sliding_attention" : "full_attention");
     }
   }
-  if (plan.types.size() < static_cast<std::size_t>(plan.layers))
-    config.fail_at(*groups, "attention_types lists fewer layers than num_layers");
+  if (listed != plan.layers)
+    config.fail_at(*groups, fmt::format("attention_types lists {} layers of {}", listed, plan.layers));
 }
 
 void opt(const Config& config, Plan& plan) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "format/checked.h"
 #include "huggingface/families_parts.h"
@@ -22,16 +23,19 @@ void deepseek_v4(const Config& config, Plan& plan) {
   add_hyper_head(config, plan);
 }
 
+constexpr std::array kV4Kinds = {"sliding_attention", "compressed_sparse_attention",
+                                 "heavily_compressed_attention"};
+
 std::int64_t v4_ratio(const Config& config, const LayerPlan& layer) {
-  const std::string type = layer_text(config, {"layer_types"}, layer.index);
+  const std::string type = config.layer_text({"layer_types"}, layer.index, kV4Kinds);
   if (type == "compressed_sparse_attention")
     return size_or(config, {"compress_rates.compressed_sparse_attention"}, 4);
   if (type == "heavily_compressed_attention")
     return size_or(config, {"compress_rates.heavily_compressed_attention"}, 128);
   if (!type.empty()) return 0;
   if (config.has({"compress_ratios"})) {
-    const std::int64_t ratio = config.layer_integer_or({"compress_ratios"}, layer.index, 0);
-    if (ratio > 1 << 20) config.fail(fmt::format("compress_ratios has {}", ratio));
+    const std::int64_t ratio = config.listed_integer_or({"compress_ratios"}, layer.index, 0);
+    if (ratio > 1 << 20) config.fail_about({"compress_ratios"}, fmt::format("compress_ratios has {}", ratio));
     return ratio;
   }
   return layer.index < 2 || layer.index % 2 == 0 ? 128 : 4;
@@ -112,7 +116,7 @@ std::vector<Block> hy_v4_mixer(const Config& config, const Plan& plan, const Lay
   MlaSpec spec = read_mla(config, plan);
   spec.top_k = size_or(config, {"index_topk"}, 2048);
   const bool chooses = config.has({"indexer_types"})
-                           ? layer_text(config, {"indexer_types"}, layer.index) != "shared"
+                           ? config.layer_text({"indexer_types"}, layer.index, kIndexerKinds) != "shared"
                            : layer.index == 0 || layer.index % 4 == 1;
   if (chooses) {
     spec.index_heads = size_or(config, {"index_n_heads"}, 16);
@@ -142,11 +146,13 @@ std::vector<Block> hy_v4_feed_forward(const Config& config, const Plan& plan, co
 const std::vector<Family>& hyper_families() {
   static const std::vector<Family> families = {
       {.types = {"deepseek_v4", "deepseek_ref"},
+       .layer_kinds = {kV4Kinds.begin(), kV4Kinds.end()},
        .adjust = deepseek_v4,
        .mixer = deepseek_v4_mixer,
        .feed_forward = deepseek_v4_feed_forward},
       {.types = {"hy_v4", "hy_v4_vl", "hy_v4_vl_text"},
        .router_bias = kAlways,
+       .layer_kinds = kIndexedKinds,
        .adjust = hy_v4,
        .mixer = hy_v4_mixer,
        .feed_forward = hy_v4_feed_forward},

@@ -10,11 +10,30 @@
 namespace memwall {
 namespace {
 
-// Latent attention of what a lightning indexer chooses. Layers marked "shared" use an earlier one's choice.
+// Whether a layer uses an earlier one's choice: listed, or every index_topk_freq-th chooses, from
+// index_skip_topk_offset - 1 on (GLM-5; without the keys every layer does).
+bool shares_choice(const Config& config, const LayerPlan& layer) {
+  const std::string type = config.layer_text({"indexer_types"}, layer.index, kIndexerKinds);
+  const std::int64_t every = std::max<std::int64_t>(1, config.integer_or({"index_topk_freq"}, 1));
+  const std::int64_t offset = config.integer_or({"index_skip_topk_offset"}, 2);
+  if (!type.empty()) return type == "shared";
+  if (config.is_list({"index_topk_pattern"}))
+    return config.layer_text({"index_topk_pattern"}, layer.index, kIndexerKinds) == "shared";
+  if (const std::string letters = config.text_or({"index_topk_pattern"}, ""); !letters.empty()) {
+    const auto index = static_cast<std::size_t>(layer.index);
+    if (index >= letters.size() || letters.find_first_not_of("FS") != std::string::npos)
+      config.fail_about({"index_topk_pattern"},
+                        "index_topk_pattern must have a letter for each layer, F (full) or S (shared)");
+    return letters[index] == 'S';
+  }
+  return std::max<std::int64_t>(0, layer.index - offset + 1) % every != 0;
+}
+
+// Latent attention of what a lightning indexer chooses.
 MlaSpec read_indexed_mla(const Config& config, const Plan& plan, const LayerPlan& layer) {
   MlaSpec spec = read_mla(config, plan);
   spec.top_k = size_or(config, {"index_topk"}, 2048);
-  if (layer_text(config, {"indexer_types"}, layer.index) != "shared") {
+  if (!shares_choice(config, layer)) {
     spec.index_heads = size_or(config, {"index_n_heads"}, 64);
     spec.index_head_dim = size_or(config, {"index_head_dim"}, 128);
   }
@@ -107,10 +126,10 @@ void mistral_large4(const Config& config, Plan& plan) {
 
 std::vector<Block> mistral_large4_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
   MlaSpec spec = read_indexed_mla(config, plan, layer);
-  if (config.layer_integer_or({"kv_source_layers"}, layer.index, layer.index) != layer.index)
+  if (config.listed_integer_or({"kv_source_layers"}, layer.index, layer.index) != layer.index)
     config.fail("of Mistral Large 4, only models whose layers all keep a cache are read");
   const bool rotary = config.has({"no_rope_layers"})
-                          ? config.layer_integer_or({"no_rope_layers"}, layer.index, 1) != 0
+                          ? config.listed_integer_or({"no_rope_layers"}, layer.index, 1) != 0
                           : (layer.index + 1) % 4 != 0;
   if (!rotary) {
     spec.qk_nope_head_dim += spec.qk_rope_head_dim;
@@ -139,7 +158,7 @@ void glm5_next(const Config&, Plan& plan) {
 }
 
 std::vector<Block> glm5_next_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
-  Block block = kimi_delta_block(config, plan, true);
+  Block block = kimi_delta_block(config, plan, true, true);
   if (is_full_attention(layer.type)) {
     const MlaSpec spec = read_indexed_mla(config, plan, layer);
     block = mla_block(plan.common, spec);
@@ -170,17 +189,29 @@ std::vector<Block> glm5_next_feed_forward(const Config& config, const Plan& plan
 
 const std::vector<Family>& indexed_families() {
   static const std::vector<Family> families = {
-      {.types = {"deepseek_v32", "glm_moe_dsa"}, .router_bias = kAlways, .mixer = indexed_mixer},
+      {.types = {"deepseek_v32", "glm_moe_dsa"},
+       .router_bias = kAlways,
+       .layer_kinds = kIndexedKinds,
+       .mixer = indexed_mixer},
       {.types = {"dots3_note", "dots3_note_text"},
        .router_bias = kAlways,
+       .layer_kinds = {"full_attention", "indexed_attention", "deepseek_sparse_attention",
+                       "sliding_attention"},
        .adjust = dots3_note,
        .mixer = dots3_note_mixer},
-      {.types = {"axk2"}, .router_bias = kAlways, .mixer = axk2_mixer, .feed_forward = axk2_feed_forward},
+      {.types = {"axk2"},
+       .router_bias = kAlways,
+       .layer_kinds = kIndexedKinds,
+       .mixer = axk2_mixer,
+       .feed_forward = axk2_feed_forward},
       {.types = {"mistral_large4", "mistral_large4_text"},
+       .layer_kinds = kIndexedKinds,
        .adjust = mistral_large4,
        .mixer = mistral_large4_mixer},
       {.types = {"glm5_next", "glm5_next_text"},
        .router_bias = kAlways,
+       .layer_kinds = {"full_attention", "indexed_attention", "deepseek_sparse_attention",
+                       "linear_attention"},
        .adjust = glm5_next,
        .mixer = glm5_next_mixer,
        .feed_forward = glm5_next_feed_forward},

@@ -22,7 +22,8 @@ void falcon(const Config& config, Plan& plan) {
   plan.attention.rotary = !config.flag_or({"alibi"}, false);
   // One norm feeds attention and MLP in parallel, two where the architecture is the grouped one.
   const bool parallel = config.flag_or({"parallel_attn"}, true);
-  const bool two_norms = !parallel || (grouped && config.integer_or({"num_ln_in_parallel_attn"}, 2) == 2);
+  const std::int64_t parallel_norms = config.integer_or({"num_ln_in_parallel_attn"}, 2);
+  const bool two_norms = !parallel || (grouped && parallel_norms == 2);
   plan.mlp.norm = two_norms ? NormPlace::pre : NormPlace::none;
 }
 

@@ -11,6 +11,8 @@
 namespace memwall {
 namespace {
 
+const std::vector<const char*> kLinearKinds = {"full_attention", "attention", "linear_attention"};
+
 // Qwen3-Next and Qwen3.5: gated delta nets, and every fourth layer an attention whose output is gated.
 DeltaNetSpec read_delta_net(const Config& config, std::int64_t key_heads, std::int64_t value_heads,
                             std::int64_t key_dim, std::int64_t value_dim) {
@@ -83,7 +85,8 @@ void minimax(const Config& config, Plan& plan) {
   if (!config.has({"attn_type_list"})) {
     type_layers(plan, [](std::int32_t i) { return i % 2 == 0; });
   } else {
-    type_layers(plan, [&](std::int32_t i) { return config.layer_integer_or({"attn_type_list"}, i, 0) != 0; });
+    type_layers(plan,
+                [&](std::int32_t i) { return config.listed_integer_or({"attn_type_list"}, i, 0) != 0; });
   }
 }
 
@@ -106,11 +109,38 @@ std::vector<Block> minimax_mixer(const Config& config, const Plan& plan, const L
   return {block};
 }
 
+// Attention over the depth (arXiv 2607.24653, section 2.2): a block's input is a weighted sum of what blocks
+// of attn_res_block_size layers gave before, by a norm of each and a learned query.
+void add_depth_attention(const Config& config, const Plan& plan, std::vector<Tensor>& tensors) {
+  if (size_or_none(config, {"attn_res_block_size"}) == 0) return;
+  Block part;
+  add_norm(part, plan.common, "depth_attention_norm", plan.common.hidden_size);
+  add_parameter(part, plan.common, "depth_attention_query", plan.common.hidden_size);
+  tensors.insert(tensors.begin(), part.tensors.begin(), part.tensors.end());
+}
+
+void add_depth_attention(const Config& config, const Plan& plan, Block& block) {
+  const std::size_t before = block.tensors.size();
+  add_depth_attention(config, plan, block.tensors);
+  for (Block::Placed& placed : block.states) placed.before += block.tensors.size() - before;
+}
+
 // Kimi Linear (arXiv 2510.26692): delta attention with a decay a channel; every fourth layer latent attention
-// without positions.
+// without positions. Kimi K3 adds gates on both, experts in a narrower space, and attention over the depth.
 void kimi_linear(const Config& config, Plan& plan) {
+  plan.moe.latent = size_or_none(config, {"routed_expert_hidden_size"});
+  add_depth_attention(config, plan, plan.head_parts);
   if (config.has({"linear_attn_config.full_attn_layers"})) {
     const std::vector<bool> full = named_layers(config, {"linear_attn_config.full_attn_layers"}, plan, 1);
+    if (config.has({"linear_attn_config.kda_layers"})) {
+      const std::vector<bool> delta = named_layers(config, {"linear_attn_config.kda_layers"}, plan, 1);
+      for (std::size_t i = 0; i < full.size(); ++i) {
+        if (full[i] == delta[i])
+          config.fail_about(
+              {"linear_attn_config.kda_layers"},
+              fmt::format("layer {} must stand in one of kda_layers and full_attn_layers", i + 1));
+      }
+    }
     type_layers(plan, [&](std::int32_t i) { return full[static_cast<std::size_t>(i)]; });
   } else {
     type_layers(plan, [](std::int32_t i) { return i > 0 && i % 4 == 0; });
@@ -118,8 +148,35 @@ void kimi_linear(const Config& config, Plan& plan) {
 }
 
 std::vector<Block> kimi_linear_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
-  if (!is_full_attention(layer.type)) return {kimi_delta_block(config, plan, true)};
-  return {mla_block(plan.common, read_mla(config, plan))};
+  Block block;
+  if (is_full_attention(layer.type)) {
+    const MlaSpec spec = read_mla(config, plan);
+    block = mla_block(plan.common, spec);
+    if (config.flag_or({"mla_use_output_gate"}, false)) {
+      Block gate;
+      add_linear(gate, plan.common, "g_proj", checked_mul(spec.heads, spec.v_head_dim),
+                 plan.common.hidden_size);
+      insert_after_states(block, gate.tensors);
+    }
+  } else {
+    const bool full_gate = config.flag_or({"linear_attn_config.use_full_rank_gate"}, false);
+    block = kimi_delta_block(config, plan, true, !full_gate);
+  }
+  add_depth_attention(config, plan, block);
+  return {block};
+}
+
+std::vector<Block> kimi_linear_feed_forward(const Config& config, const Plan& plan, const LayerPlan& layer) {
+  Block block = common_feed_forward(plan, layer).front();
+  if (layer.moe && plan.moe.latent > 0 && config.flag_or({"latent_moe_use_norm"}, false)) {
+    Block norm;
+    add_norm(norm, plan.common, "latent_norm", plan.moe.latent);
+    const auto at = std::find_if(block.tensors.begin(), block.tensors.end(),
+                                 [](const Tensor& tensor) { return tensor.name == "latent_out_proj"; });
+    block.tensors.insert(at, norm.tensors.front());
+  }
+  add_depth_attention(config, plan, block);
+  return {block};
 }
 
 // Ling 2.5: the same with full projections for decay and gate, and a gate a head on the latent attention.
@@ -129,7 +186,7 @@ void bailing_hybrid(const Config& config, Plan& plan) {
 }
 
 std::vector<Block> bailing_hybrid_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
-  if (!is_full_attention(layer.type)) return {kimi_delta_block(config, plan, false)};
+  if (!is_full_attention(layer.type)) return {kimi_delta_block(config, plan, false, false)};
   Block block = mla_block(plan.common, read_mla(config, plan));
   Block gate;
   add_linear(gate, plan.common, "g_proj", plan.attention.heads, plan.common.hidden_size);
@@ -144,28 +201,41 @@ const std::vector<Family>& linear_families() {
       {.types = {"qwen3_next"},
        .qk_norm = QkNorm::head,
        .shared_gate = true,
+       .layer_kinds = kLinearKinds,
        .adjust = qwen_next,
        .mixer = qwen3_next_mixer},
       {.types = {"qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"},
        .qk_norm = QkNorm::head,
        .shared_gate = true,
+       .layer_kinds = kLinearKinds,
        .adjust = qwen_next,
        .mixer = qwen3_5_mixer},
       {.types = {"lara_mini"},
        .tied = true,
        .qk_norm = QkNorm::head,
+       .layer_kinds = {"full_attention", "sliding_attention", "linear_attention"},
        .adjust = lara_mini,
        .mixer = qwen3_5_mixer},
       {.types = {"olmo_hybrid"},
        .norm_place = NormPlace::post,
        .qk_norm = QkNorm::full,
+       .layer_kinds = kLinearKinds,
        .adjust = olmo_hybrid,
        .mixer = olmo_hybrid_mixer,
        .feed_forward = olmo_hybrid_feed_forward},
-      {.types = {"minimax", "minimax_text_01", "MiniMaxText01"}, .adjust = minimax, .mixer = minimax_mixer},
-      {.types = {"kimi_linear"}, .router_bias = kAlways, .adjust = kimi_linear, .mixer = kimi_linear_mixer},
+      {.types = {"minimax", "minimax_text_01", "MiniMaxText01"},
+       .layer_kinds = kLinearKinds,
+       .adjust = minimax,
+       .mixer = minimax_mixer},
+      {.types = {"kimi_linear"},
+       .router_bias = kAlways,
+       .layer_kinds = kLinearKinds,
+       .adjust = kimi_linear,
+       .mixer = kimi_linear_mixer,
+       .feed_forward = kimi_linear_feed_forward},
       {.types = {"bailing_hybrid"},
        .router_bias = kAlways,
+       .layer_kinds = kLinearKinds,
        .adjust = bailing_hybrid,
        .mixer = bailing_hybrid_mixer},
   };

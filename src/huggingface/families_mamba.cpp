@@ -7,9 +7,12 @@
 
 #include "format/checked.h"
 #include "huggingface/families_parts.h"
+#include "huggingface/plan.h"
 
 namespace memwall {
 namespace {
+
+const std::vector<const char*> kMambaKinds = {"mamba", "linear_attention", "attention", "full_attention"};
 
 // Mamba and Falcon-Mamba: nothing but Mamba layers.
 std::vector<Block> mamba_mixer(const Config& config, const Plan& plan, const LayerPlan&) {
@@ -101,18 +104,21 @@ std::vector<Block> falcon_h1_mixer(const Config& config, const Plan& plan, const
 }
 
 // Nemotron-H: a layer is one thing: M (Mamba-2), * (attention), - (MLP) or E (experts).
-std::string nemotron_type(const Config& config, const LayerPlan& layer) {
+std::string nemotron_type(const Config& config, const Plan& plan, const LayerPlan& layer) {
   const std::string pattern = config.text_or({"hybrid_override_pattern"}, "");
-  if (layer.type.empty() && static_cast<std::size_t>(layer.index) >= pattern.size())
-    config.fail(fmt::format("hybrid_override_pattern has no layer {}", layer.index));
+  const auto letters = static_cast<std::int64_t>(pattern.size());
+  if (layer.type.empty() && letters != plan.layers && letters != plan.layers + draft_layers(config))
+    config.fail_about({"hybrid_override_pattern"},
+                      fmt::format("hybrid_override_pattern lists {} layers of {}", letters, plan.layers));
   const std::string type =
       layer.type.empty() ? std::string(1, pattern[static_cast<std::size_t>(layer.index)]) : layer.type;
   if (type == "M" || type == "mamba" || type == "linear_attention" || type == "mamba2") return "mamba";
   if (is_full_attention(type)) return "attention";
   if (type == "-" || type == "mlp") return "mlp";
   if (type == "E" || type == "moe") return "moe";
-  config.fail(fmt::format("layer {} is of type '{}'; Nemotron-H has M, *, - and E", layer.index,
-                          json::printable(type)));
+  config.fail_about({"hybrid_override_pattern"},
+                    fmt::format("layer {} is of type '{}'; Nemotron-H has M, *, - and E", layer.index,
+                                json::printable(type)));
 }
 
 void nemotron_h(const Config& config, Plan& plan) {
@@ -126,7 +132,7 @@ void nemotron_h(const Config& config, Plan& plan) {
 }
 
 std::vector<Block> nemotron_h_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
-  const std::string type = nemotron_type(config, layer);
+  const std::string type = nemotron_type(config, plan, layer);
   if (type == "mlp") return {mlp_block(plan.common, layer.mlp)};
   if (type == "attention") return {common_attention(plan, layer)};
   if (type == "mamba") {
@@ -152,16 +158,23 @@ const std::vector<Family>& mamba_families() {
        .mixer = mamba_ssm_mixer,
        .feed_forward = nothing},
       {.types = {"mamba2"}, .mixer = mamba2_mixer, .feed_forward = nothing},
-      {.types = {"jamba"}, .rotary = false, .adjust = jamba, .mixer = jamba_mixer},
-      {.types = {"bamba"}, .adjust = mamba2_hybrid, .mixer = mamba2_hybrid_mixer},
-      {.types = {"granitemoehybrid"}, .adjust = granite_hybrid, .mixer = mamba2_hybrid_mixer},
+      {.types = {"jamba"},
+       .rotary = false,
+       .layer_kinds = kMambaKinds,
+       .adjust = jamba,
+       .mixer = jamba_mixer},
+      {.types = {"bamba"}, .layer_kinds = kMambaKinds, .adjust = mamba2_hybrid, .mixer = mamba2_hybrid_mixer},
+      {.types = {"granitemoehybrid"},
+       .layer_kinds = kMambaKinds,
+       .adjust = granite_hybrid,
+       .mixer = mamba2_hybrid_mixer},
       {.types = {"falcon_h1"}, .mixer = falcon_h1_mixer},
       {.types = {"nemotron_h"},
-       .qkv_bias = kNever,
-       .o_bias = kNever,
        .rotary = false,
        .gated = false,
        .router_bias = kAlways,
+       .layer_kinds = {"mamba", "mamba2", "linear_attention", "attention", "full_attention", "mlp", "moe",
+                       "M", "*", "-", "E"},
        .adjust = nemotron_h,
        .mixer = nemotron_h_mixer,
        .feed_forward = nothing},

@@ -37,10 +37,11 @@ void minimax_m2(const Config& config, Plan& plan) {
 // The first and the last layer with experts; of vision models, a list's first is the text's.
 void ernie_moe(const Config& config, Plan& plan) {
   if (config.has({"mlp_layer_types"})) return;
-  const std::int64_t first = config.layer_integer_or({"moe_layer_start_index"}, 0, 1);
+  const std::int64_t first = config.first_integer_or({"moe_layer_start_index"}, 1);
   const json::Value* end = config.find({"moe_layer_end_index"});
+  const bool to_the_end = end == nullptr || (end->kind == json::Kind::number && end->text == "-1");
   std::int64_t last = plan.layers - 1;
-  if (end != nullptr && end->text != "-1") last = config.layer_integer_or({"moe_layer_end_index"}, 0, last);
+  if (!to_the_end) last = config.first_integer_or({"moe_layer_end_index"}, last);
   const std::int64_t every = size_or(config, {"moe_layer_interval"}, 1);
   for (std::int32_t i = 0; i < plan.layers; ++i) {
     plan.moe_layers[static_cast<std::size_t>(i)] =
@@ -56,9 +57,10 @@ std::vector<Block> ernie_vl_feed_forward(const Config& config, const Plan& plan,
   vision.shared_intermediate = 0;
   vision.expert.norm = NormPlace::none;
   vision.experts = size_or(config, {"vision_moe_num_experts"}, plan.moe.experts);
-  const json::Value* widths = config.find({"moe_intermediate_size"});
-  if (widths != nullptr && widths->items.size() > 1)
-    vision.expert.intermediate = config.layer_integer_or({"moe_intermediate_size"}, 1, 0);
+  if (config.is_list({"moe_intermediate_size"})) {
+    const std::vector<std::int64_t> widths = config.integers({"moe_intermediate_size"});
+    if (widths.size() > 1) vision.expert.intermediate = widths[1];
+  }
   for (Tensor tensor : moe_block(plan.common, vision).tensors) {
     tensor.name = "vision_moe." + tensor.name;
     tensor.read = Read::never;
@@ -69,16 +71,17 @@ std::vector<Block> ernie_vl_feed_forward(const Config& config, const Plan& plan,
 
 void hunyuan_moe(const Config& config, Plan& plan) {
   // Lists give each layer its own; releases repeat one number.
-  plan.moe.per_token = config.layer_integer_or({"moe_topk"}, 0, 1);
-  plan.moe.expert.intermediate = config.layer_integer_or({"moe_intermediate_size"}, 0, plan.mlp.intermediate);
+  plan.moe.per_token = config.uniform_integer_or({"moe_topk"}, 1);
+  plan.moe.expert.intermediate = config.uniform_integer_or({"moe_intermediate_size"}, plan.mlp.intermediate);
   if (config.flag_or({"use_mixed_mlp_moe"}, true))
     plan.moe.shared_intermediate =
-        checked_mul(config.layer_integer_or({"num_shared_expert"}, 0, 1), plan.mlp.intermediate);
+        checked_mul(config.uniform_integer_or({"num_shared_expert"}, 1), plan.mlp.intermediate);
 }
 
 void cohere2_moe(const Config& config, Plan& plan) {
   plan.moe.shared_intermediate =
       checked_mul(config.integer_or({"num_shared_experts"}, 0), plan.moe.expert.intermediate);
+  plan.mlp.intermediate = size_or(config, {"prefix_dense_intermediate_size"}, plan.mlp.intermediate);
 }
 
 void afmoe(const Config& config, Plan& plan) {
@@ -155,7 +158,10 @@ const std::vector<Family>& moe_families() {
        .router_bias = kAlways},
       {.types = {"dots1"}, .qk_norm = QkNorm::head, .router_bias = kAlways},
       {.types = {"solar_open"}, .o_bias = kNever, .router_bias = kAlways},
-      {.types = {"minimax_m2"}, .qk_norm = QkNorm::full, .router_bias = kAlways, .adjust = minimax_m2},
+      {.types = {"minimax_m2"},
+       .qk_norm = QkNorm::full,
+       .router_bias = {"use_routing_bias", true},
+       .adjust = minimax_m2},
       {.types = {"ernie4_5_moe"},
        .tied = true,
        .qkv_bias = {"use_bias", false},
@@ -193,6 +199,7 @@ const std::vector<Family>& moe_families() {
        .o_bias = {"use_bias", false},
        .mlp_bias = {"use_bias", false},
        .router_bias = kAlways,
+       .lists_modalities = true,
        .adjust = ernie_moe,
        .feed_forward = ernie_vl_feed_forward},
       {.types = {"deepseek"}},

@@ -3,61 +3,58 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "format/checked.h"
+#include "huggingface/plan.h"
 
 namespace memwall {
 namespace {
 
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 
-std::int64_t checked_size(const Config& config, const char* name, std::int64_t value, std::int64_t least) {
-  if (value < least || value > kMostSize)
-    config.fail(fmt::format("{} is {}; it must be from {} to {}", name, value, least, kMostSize));
-  return value;
+std::int64_t checked_size(const Config& config, Names names, std::int64_t value, std::int64_t least) {
+  return config.checked_size(names, value, least, kMostSize);
 }
 
 }  // namespace
 
 std::int64_t size_at(const Config& config, Names names) {
-  return checked_size(config, *names.begin(), config.integer(names), 1);
+  return checked_size(config, names, config.integer(names), 1);
 }
 
 std::int64_t size_or(const Config& config, Names names, std::int64_t fallback) {
-  return checked_size(config, *names.begin(), config.integer_or(names, fallback), 1);
+  return checked_size(config, names, config.integer_or(names, fallback), 1);
 }
 
 std::int64_t size_or_none(const Config& config, Names names, std::int64_t fallback) {
-  return checked_size(config, *names.begin(), config.integer_or(names, fallback), 0);
+  return checked_size(config, names, config.integer_or(names, fallback), 0);
 }
 
 std::int64_t size_or_auto(const Config& config, Names names, std::int64_t automatic) {
   const json::Value* value = config.find(names);
-  const bool stated = value != nullptr && value->kind != json::Kind::text;
-  return stated ? size_or(config, names, automatic) : checked_size(config, *names.begin(), automatic, 1);
+  const bool stated = value != nullptr && (value->kind != json::Kind::text || value->text != "auto");
+  return stated ? size_or(config, names, automatic) : checked_size(config, names, automatic, 1);
 }
 
 std::int64_t scaled(const Config& config, const char* name, double factor, std::int64_t whole) {
-  if (!(factor > 0 && factor <= 1000)) config.fail(fmt::format("{} must be above 0, up to 1000", name));
+  if (!(factor > 0 && factor <= 1000))
+    config.fail_about({name}, fmt::format("{} must be above 0, up to 1000", name));
   return static_cast<std::int64_t>(factor * static_cast<double>(whole));
-}
-
-std::string layer_text(const Config& config, Names names, std::int32_t layer) {
-  const json::Value* list = config.find(names);
-  const auto index = static_cast<std::size_t>(layer);
-  if (list == nullptr || list->kind != json::Kind::array || index >= list->items.size()) return "";
-  return json::as_text(config.file(), list->items[index], *names.begin());
 }
 
 std::int64_t layer_override(const Config& config, std::int32_t layer, const char* key,
                             std::int64_t fallback) {
   const json::Value* all = config.find({"per_layer_config"});
-  if (all == nullptr || all->kind != json::Kind::object) return fallback;
+  if (all == nullptr) return fallback;
+  if (all->kind != json::Kind::object) config.fail_at(*all, "per_layer_config must be an object of layers");
   // The keys are padded to the width of the last layer's.
   for (const std::string& name :
        {fmt::format("{}", layer), fmt::format("{:02}", layer), fmt::format("{:03}", layer)}) {
     const json::Value* own = all->find(name);
-    if (own == nullptr || own->kind != json::Kind::object) continue;
+    if (own == nullptr) continue;
+    if (own->kind != json::Kind::object)
+      config.fail_at(*own, fmt::format("per_layer_config of layer {} must be an object", layer));
     const json::Value* value = own->find(key);
     if (value == nullptr || value->kind == json::Kind::null) return fallback;
     return json::as_integer(config.file(), *value, key, {1, kMostSize});
@@ -78,7 +75,12 @@ std::vector<bool> named_layers(const Config& config, Names names, const Plan& pl
   std::vector<bool> named(static_cast<std::size_t>(plan.layers), false);
   for (const std::int64_t index : config.integers(names)) {
     const std::int64_t layer = index - first;
-    if (layer >= 0 && layer < plan.layers) named[static_cast<std::size_t>(layer)] = true;
+    // Multi-token-prediction layers are counted on.
+    if (layer < 0 || layer >= plan.layers + draft_layers(config)) {
+      config.fail_about(names, fmt::format("{} names layer {}, but there are {}, counted from {}",
+                                           *names.begin(), index, plan.layers, first));
+    }
+    if (layer < plan.layers) named[static_cast<std::size_t>(layer)] = true;
   }
   return named;
 }
@@ -177,7 +179,7 @@ MlaSpec read_mla(const Config& config, const Plan& plan) {
   return spec;
 }
 
-Block kimi_delta_block(const Config& config, const Plan& plan, bool low_rank) {
+Block kimi_delta_block(const Config& config, const Plan& plan, bool low_rank_decay, bool low_rank_gate) {
   constexpr std::int64_t kFlops = 7;  // an element of the state, as the gated delta net's
   const Common& common = plan.common;
   const std::int64_t hidden = common.hidden_size;
@@ -195,7 +197,7 @@ Block kimi_delta_block(const Config& config, const Plan& plan, bool low_rank) {
   add_norm(block, common, "mixer_norm", hidden);
   for (const char* name : {"q_proj", "k_proj", "v_proj"}) add_linear(block, common, name, inner, hidden);
   add_linear(block, common, "b_proj", heads, hidden);
-  for (const char* name : {"f", "g"}) {
+  for (const auto& [name, low_rank] : {std::pair{"f", low_rank_decay}, std::pair{"g", low_rank_gate}}) {
     if (low_rank) {
       add_linear(block, common, fmt::format("{}_a_proj", name), width, hidden);
       add_linear(block, common, fmt::format("{}_b_proj", name), inner, width);

@@ -14,10 +14,7 @@ namespace {
 constexpr const char* kNasBlocks = "block_configs";
 
 const json::Value& nas_part(const Config& config, const LayerPlan& layer, const char* part) {
-  const json::Value* blocks = config.find({kNasBlocks});
-  if (blocks == nullptr || static_cast<std::size_t>(layer.index) >= blocks->items.size())
-    config.fail(fmt::format("block_configs lists no layer {}", layer.index));
-  const json::Value& block = blocks->items[static_cast<std::size_t>(layer.index)];
+  const json::Value& block = *config.layer_item({kNasBlocks}, layer.index);
   const json::Value* value = block.find(part);
   if (value == nullptr) config.fail_at(block, fmt::format("layer {} has no {}", layer.index, part));
   return *value;
@@ -84,11 +81,9 @@ void openelm(const Config& config, Plan& plan) {
 }
 
 std::vector<Block> openelm_feed_forward(const Config& config, const Plan& plan, const LayerPlan& layer) {
-  const json::Value* factors = config.find({"ffn_multipliers"});
-  const auto index = static_cast<std::size_t>(layer.index);
-  if (factors == nullptr || index >= factors->items.size())
-    config.fail(fmt::format("ffn_multipliers lists no layer {}", layer.index));
-  const double factor = json::as_number(config.file(), factors->items[index], "ffn_multipliers");
+  const json::Value* item = config.layer_item({"ffn_multipliers"}, layer.index);
+  if (item == nullptr) config.fail("no ffn_multipliers");
+  const double factor = json::as_number(config.file(), *item, "ffn_multipliers");
   const std::int64_t divisor = size_or(config, {"ffn_dim_divisor"}, 256);
   const std::int64_t width = scaled(config, "ffn_multipliers", factor, plan.common.hidden_size);
   MlpSpec spec = layer.mlp;

@@ -11,6 +11,8 @@
 namespace memwall {
 namespace {
 
+const std::vector<const char*> kConvKinds = {"full_attention", "conv"};
+
 // LFM2.
 void lfm2_layers(const Config& config, Plan& plan) {
   const std::vector<bool> full = named_layers(config, {"full_attn_idxs"}, plan);
@@ -29,8 +31,7 @@ void lfm2(const Config& config, Plan& plan) {
   }
   plan.mlp.intermediate = width;
   lfm2_layers(config, plan);
-  if (const json::Value* tied = config.find({"tie_embedding"}))
-    plan.head.tied = json::as_bool(config.file(), *tied, "tie_embedding");
+  plan.head.tied = config.flag_or({"tie_embedding"}, plan.head.tied);
 }
 
 Block lfm_conv(const Config& config, const Plan& plan) {
@@ -69,6 +70,12 @@ void recurrent_gemma(const Config& config, Plan& plan) {
   plan.mlp.intermediate /= 2;  // it counts both halves of the gated projection
   plan.attention.kv_heads = config.integer_or({"num_key_value_heads"}, 1);
   const std::vector<std::string> pattern = config.texts({"block_types", "_block_types"});
+  for (const std::string& kind : pattern) {
+    if (kind != "attention" && kind != "recurrent")
+      config.fail_about(
+          {"block_types", "_block_types"},
+          fmt::format("block_types holds '{}'; known are attention and recurrent", json::printable(kind)));
+  }
   type_layers(
       plan,
       [&](std::int32_t i) {
@@ -112,20 +119,31 @@ std::vector<Block> recurrent_gemma_mixer(const Config& config, const Plan& plan,
 
 const std::vector<Family>& recurrent_families() {
   static const std::vector<Family> families = {
-      {.types = {"lfm2"}, .tied = true, .qk_norm = QkNorm::head, .adjust = lfm2, .mixer = lfm2_mixer},
+      {.types = {"lfm2"},
+       .tied = true,
+       .qk_norm = QkNorm::head,
+       .layer_kinds = kConvKinds,
+       .adjust = lfm2,
+       .mixer = lfm2_mixer},
       {.types = {"lfm2_moe"},
        .tied = true,
        .qk_norm = QkNorm::head,
        .router_bias = {"use_expert_bias", true},
+       .layer_kinds = kConvKinds,
        .adjust = lfm2_layers,
        .mixer = lfm2_mixer},
       {.types = {"lfm3"},
        .norm_place = NormPlace::both,
        .tied = true,
        .qk_norm = QkNorm::head,
+       .layer_kinds = {"full_attention", "sliding_attention", "conv"},
        .adjust = lfm3,
        .mixer = lfm3_mixer},
-      {.types = {"recurrent_gemma"}, .tied = true, .adjust = recurrent_gemma, .mixer = recurrent_gemma_mixer},
+      {.types = {"recurrent_gemma"},
+       .tied = true,
+       .layer_kinds = {"recurrent", "linear_attention", "attention", "sliding_attention"},
+       .adjust = recurrent_gemma,
+       .mixer = recurrent_gemma_mixer},
   };
   return families;
 }

@@ -21,7 +21,7 @@ void minimax_m3(const Config& config, Plan& plan) {
 std::vector<Block> minimax_m3_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
   const bool sparse =
       layer.type == "minimax_m3_sparse" ||
-      config.layer_integer_or({"sparse_attention_config.sparse_attention_freq"}, layer.index, 0) != 0;
+      config.listed_integer_or({"sparse_attention_config.sparse_attention_freq"}, layer.index, 0) != 0;
   AttentionSpec spec = layer.attention;
   const std::int64_t heads =
       size_or(config, {"sparse_attention_config.sparse_num_index_heads", "index_n_heads"}, 4);
@@ -52,8 +52,8 @@ void llama4(const Config& config, Plan& plan) {
   plan.moe.expert.intermediate = expert;
   plan.moe.expert.fused_gate_up = true;
   plan.moe.shared_intermediate = expert;
-  if (config.has({"moe_layers"})) return;
   const std::int64_t step = size_or(config, {"interleave_moe_layer_step"}, 1);
+  if (config.has({"moe_layers"})) return;
   for (std::int32_t i = 0; i < plan.layers; ++i)
     plan.moe_layers[static_cast<std::size_t>(i)] = (i + 1) % step == 0;
 }
@@ -63,8 +63,8 @@ std::vector<Block> llama4_mixer(const Config& config, const Plan& plan, const La
   AttentionSpec spec = layer.attention;
   const std::int64_t interval = size_or(config, {"no_rope_layer_interval"}, 4);
   const json::Value* rope = config.find({"no_rope_layers"});
-  const bool listed = rope != nullptr && !rope->items.empty();
-  spec.rotary = listed ? config.layer_integer_or({"no_rope_layers"}, layer.index, 0) != 0
+  const bool listed = rope != nullptr && !(rope->kind == json::Kind::array && rope->items.empty());
+  spec.rotary = listed ? config.listed_integer_or({"no_rope_layers"}, layer.index, 0) != 0
                        : (layer.index + 1) % interval != 0;
   const bool chunked = layer.type.empty() ? spec.rotary : layer.type == "chunked_attention";
   spec.chunk = chunked ? size_or(config, {"attention_chunk_size"}, 8192) : 0;
@@ -79,7 +79,7 @@ void mimo_v2(const Config& config, Plan& plan) {
 std::vector<Block> mimo_v2_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
   AttentionSpec spec = layer.attention;
   const bool sliding = layer.type.empty()
-                           ? config.layer_integer_or({"hybrid_layer_pattern"}, layer.index, 0) != 0
+                           ? config.listed_integer_or({"hybrid_layer_pattern"}, layer.index, 0) != 0
                            : layer.type == "sliding_attention";
   if (sliding) {
     spec.heads = size_or(config, {"swa_num_attention_heads"}, spec.heads);
@@ -121,6 +121,8 @@ std::vector<Block> step3_mixer(const Config& config, const Plan& plan, const Lay
 void laguna(const Config& config, Plan& plan) {
   const json::Value* gating = config.find({"gating"});
   const bool full = gating != nullptr && gating->kind == json::Kind::text && gating->text != "per-head";
+  if (gating != nullptr && gating->kind != json::Kind::text && gating->kind != json::Kind::boolean)
+    config.fail_at(*gating, "gating must be true, \"per-head\" or \"per-element\"");
   plan.attention.gate = full ? OutputGate::full : OutputGate::head;
 }
 
@@ -259,14 +261,16 @@ const std::vector<Family>& sparse_families() {
   static const std::vector<Family> families = {
       {.types = {"minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text"},
        .qk_norm = QkNorm::head,
-       .router_bias = kAlways,
+       .qk_norm_if = {"use_qk_norm", true},
+       .router_bias = {"use_routing_bias", true},
+       .layer_kinds = {"full_attention", "minimax_m3_sparse"},
        .adjust = minimax_m3,
        .mixer = minimax_m3_mixer},
       {.types = {"llama4", "llama4_text"}, .adjust = llama4, .mixer = llama4_mixer},
       {.types = {"mimo_v2_flash"}, .router_bias = kAlways, .adjust = mimo_v2, .mixer = mimo_v2_mixer},
       {.types = {"step3p5", "step3p7"},
        .qk_norm = QkNorm::head,
-       .router_bias = kAlways,
+       .router_bias = {"use_moe_router_bias", true},
        .adjust = step3,
        .mixer = step3_mixer},
       {.types = {"laguna"}, .qk_norm = QkNorm::head, .router_bias = kAlways, .adjust = laguna},

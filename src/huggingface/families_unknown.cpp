@@ -78,4 +78,13 @@ std::vector<std::string> unknown_family_warnings(const Config& config) {
   return warnings;
 }
 
+std::string unread_keys_warning(const Config& config) {
+  const std::vector<std::string> keys = config.unasked_sizes();
+  if (keys.empty()) return "";
+  return fmt::format(
+      "model_type '{}' is known, but not with the key{} {}: what {} counted, so figures are approximate",
+      json::printable(config.type()), keys.size() > 1 ? "s" : "", fmt::join(keys, ", "),
+      keys.size() > 1 ? "they tell of is not" : "it tells of is not");
+}
+
 }  // namespace memwall

@@ -12,6 +12,8 @@
 namespace memwall {
 namespace {
 
+const std::vector<const char*> kZambaKinds = {"hybrid", "mamba", "linear_attention"};
+
 bool is_hybrid(const std::string& type) { return type == "hybrid"; }
 
 // Whether every one of the `blocks` shared blocks, which take turns, was used before this layer.
@@ -87,7 +89,7 @@ std::vector<Block> zamba2_mixer(const Config& config, const Plan& plan, const La
   const Block mamba = mamba2_block(plan.common, read_mamba2(config, plan));
   if (!is_hybrid(layer.type)) return {mamba};
   const std::int64_t hidden = plan.common.hidden_size;
-  const std::int64_t rank = size_or(config, {"adapter_rank"}, 128);
+  const std::int64_t rank = size_or(config, {"adapter_rank", "lora_rank"}, 128);
   Block attention = shared_attention(plan, layer);
   Block mlp = mlp_block(plan.common, layer.mlp);
   if (stored_before(plan, layer, size_or(config, {"num_mem_blocks"}, 1))) {
@@ -115,6 +117,7 @@ const std::vector<Family>& zamba_families() {
        .qkv_bias = kNever,
        .o_bias = kNever,
        .rotary = false,
+       .layer_kinds = kZambaKinds,
        .adjust = zamba,
        .mixer = zamba_mixer,
        .feed_forward = nothing},
@@ -123,6 +126,7 @@ const std::vector<Family>& zamba_families() {
        .qkv_bias = kNever,
        .o_bias = kNever,
        .fused_gate_up = true,
+       .layer_kinds = kZambaKinds,
        .adjust = zamba2,
        .mixer = zamba2_mixer,
        .feed_forward = nothing},

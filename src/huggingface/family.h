@@ -51,6 +51,11 @@ struct Family {
   std::int64_t extra_positions = 0;  // rows of the table beyond them
   Switch router_bias{};
   bool shared_gate = false;
+  // What a config's layer_types (or layers_block_type) may name; others are refused. Where it is empty, the
+  // kinds of attention that every decoder knows.
+  std::vector<const char*> layer_kinds{};
+  // Lists of experts hold one number for each modality, the text's first, not one for each layer.
+  bool lists_modalities = false;
   // Corrects what was read by the common names, before layers are made.
   void (*adjust)(const Config&, Plan&) = nullptr;
   // A layer's token mixer and its feed-forward, where they are not attention and mlp or moe. May return
@@ -115,6 +120,8 @@ const Family* find_family(const std::string& model_type);
 const Family& unknown_family();
 void refuse_beyond_rules(const Config& config);
 std::vector<std::string> unknown_family_warnings(const Config& config);
+// Of a known family: what to say of keys that state sizes and that nobody read; "" where there are none.
+std::string unread_keys_warning(const Config& config);
 
 // The blocks a layer has unless its family says otherwise.
 Block common_attention(const Plan& plan, const LayerPlan& layer);

@@ -3,12 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace memwall {
 namespace {
 
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
+
+constexpr Names kHiddenSize = {"hidden_size", "n_embd", "d_model", "model_dim"};
+constexpr Names kVocabSize = {"vocab_size", "padded_vocab_size", "n_vocab"};
+constexpr Names kWidths = {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "dff",
+                           "mlp_hidden_size"};
+constexpr Names kLayerTypes = {"layer_types", "layers_block_type"};
+constexpr Names kSlidingPattern = {"sliding_window_pattern", "_sliding_window_pattern",
+                                   "global_attn_every_n_layers"};
+
+// Kinds of layers that every decoder's attention can be.
+constexpr std::array kAttentions = {
+    "full_attention", "sliding_attention", "chunked_attention", "attention", "full", "sliding", "global"};
 
 constexpr const char* kHeadsOfLayers = "num_attention_heads_per_layer";
 constexpr const char* kKvHeadsOfLayers = "num_key_value_heads_per_layer";
@@ -24,10 +37,8 @@ ActivationKind read_activation(const Config& config, bool gated) {
 }
 
 // A size that is used must be one.
-std::int64_t size_of(const Config& config, const char* what, std::int64_t value) {
-  if (value < 1 || value > kMostSize)
-    config.fail(fmt::format("{} is {}; it must be from 1 to {}", what, value, kMostSize));
-  return value;
+std::int64_t size_of(const Config& config, Names names, std::int64_t value) {
+  return config.checked_size(names, value, 1, kMostSize);
 }
 
 AttentionSpec read_attention(const Config& config, const Family& family, std::int64_t hidden) {
@@ -40,10 +51,9 @@ AttentionSpec read_attention(const Config& config, const Family& family, std::in
                       "num_query_heads", kHeadsOfLayers},
                      0);
   if (spec.heads == 0) return spec;  // no attention, or the family's mixer knows
-  const json::Value* kv_heads = config.find({"num_key_value_heads"});
-  if (kv_heads != nullptr && kv_heads->kind == json::Kind::number &&
-      config.integer({"num_key_value_heads"}) == 0)
-    config.fail_at(*kv_heads, "num_key_value_heads is 0; leave it out where it equals num_attention_heads");
+  if (!config.is_list({"num_key_value_heads"}) && config.maybe_integer({"num_key_value_heads"}) == 0)
+    config.fail_about({"num_key_value_heads"},
+                      "num_key_value_heads is 0; leave it out where it equals num_attention_heads");
   spec.kv_heads =
       first({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "num_query_groups",
              "num_attention_groups", "attn_config.kv_n_heads", kKvHeadsOfLayers},
@@ -64,8 +74,7 @@ AttentionSpec read_attention(const Config& config, const Family& family, std::in
 
 MlpSpec read_mlp(const Config& config, const Family& family, std::int64_t hidden) {
   MlpSpec spec;
-  spec.intermediate = config.layer_integer_or(
-      {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "dff", "mlp_hidden_size"}, 0, 0);
+  spec.intermediate = config.layer_integer_or(kWidths, 0, 0);
   // Of an unknown family, neither a width nor the number of linears may be guessed.
   if (family.types.empty() && spec.intermediate == 0 && !config.has({"moe_intermediate_size"}))
     config.fail("no intermediate_size (also called n_inner, ffn_dim, ffn_hidden_size, d_ff)");
@@ -78,16 +87,6 @@ MlpSpec read_mlp(const Config& config, const Family& family, std::int64_t hidden
   spec.fused_gate_up = family.fused_gate_up;
   spec.norm = is_on(config, family.parallel) ? NormPlace::none : family.norm_place;
   return spec;
-}
-
-// Stated, or as many as a pattern lists.
-std::int64_t read_layer_count(const Config& config) {
-  const Names names = {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers"};
-  if (const std::optional<std::int64_t> count = config.maybe_integer(names)) return *count;
-  const std::vector<std::string> types = config.texts({"layer_types", "layers_block_type"});
-  if (!types.empty()) return static_cast<std::int64_t>(types.size());
-  const std::string pattern = config.text_or({"hybrid_override_pattern"}, "");
-  return pattern.empty() ? config.integer(names) : static_cast<std::int64_t>(pattern.size());
 }
 
 // The window of layer `index`, 0 where it sees everything.
@@ -106,44 +105,73 @@ std::int64_t window_of(const Config& config, const Family& family, std::int32_t 
     case Sliding::pattern:
       break;
   }
-  const json::Value* key = config.find({"sliding_window_pattern", "_sliding_window_pattern"});
+  const json::Value* key = config.find(kSlidingPattern);
   if (key != nullptr && key->kind == json::Kind::text) {  // "LLLG": local, global
     const std::string& letters = key->text;
-    return !letters.empty() && letters[static_cast<std::size_t>(index) % letters.size()] == 'L' ? window : 0;
+    if (letters.empty() || letters.find_first_not_of("LG") != std::string::npos)
+      config.fail_at(*key, "sliding_window_pattern must be a number, or letters L (local) and G (global)");
+    return letters[static_cast<std::size_t>(index) % letters.size()] == 'L' ? window : 0;
   }
-  const std::int64_t every =
-      config.integer_or({"sliding_window_pattern", "_sliding_window_pattern"}, family.sliding_pattern);
+  const std::int64_t every = config.integer_or(kSlidingPattern, family.sliding_pattern);
   return every > 0 && (index + 1) % every == 0 ? 0 : window;
 }
 
 // After the family has had its say.
 void check_plan(const Config& config, const Family& family, const Plan& plan) {
   if (plan.attention.heads > 0) {
-    size_of(config, "num_attention_heads", plan.attention.heads);
-    size_of(config, "num_key_value_heads", plan.attention.kv_heads);
-    size_of(config, "head_dim", plan.attention.head_dim);
-    size_of(config, "v_head_dim", plan.attention.v_head_dim);
+    size_of(config, {"num_attention_heads", "n_head", "n_heads", "num_heads"}, plan.attention.heads);
+    size_of(config, {"num_key_value_heads", "num_kv_heads", "n_head_kv"}, plan.attention.kv_heads);
+    size_of(config, {"head_dim", "attention_head_dim", "kv_channels"}, plan.attention.head_dim);
+    size_of(config, {"v_head_dim", "head_dim"}, plan.attention.v_head_dim);
     if (plan.attention.heads % plan.attention.kv_heads != 0) {
-      config.fail(fmt::format("num_attention_heads ({}) must be a multiple of num_key_value_heads ({})",
-                              plan.attention.heads, plan.attention.kv_heads));
+      config.fail_about({"num_key_value_heads", "num_kv_heads", "n_head_kv", "num_attention_heads", "n_head"},
+                        fmt::format("num_attention_heads ({}) must be a multiple of num_key_value_heads ({})",
+                                    plan.attention.heads, plan.attention.kv_heads));
     }
   } else if (family.mixer == nullptr) {
     config.fail("no num_attention_heads (also called n_head, n_heads, num_heads)");
   }
   const bool dense =
       std::find(plan.moe_layers.begin(), plan.moe_layers.end(), false) != plan.moe_layers.end();
-  if (dense && family.feed_forward == nullptr) size_of(config, "intermediate_size", plan.mlp.intermediate);
-  size_of(config, "vocab_size", plan.head.vocab_size);
-  size_of(config, "positions", plan.positions + 1);
+  if (dense && family.feed_forward == nullptr) size_of(config, kWidths, plan.mlp.intermediate);
+  size_of(config, kVocabSize, plan.head.vocab_size);
+  if (family.positions != nullptr)
+    size_of(config, {family.positions, "max_position_embeddings"}, plan.positions + 1);
   if (plan.moe.experts == 0) return;
-  size_of(config, "moe_intermediate_size", plan.moe.expert.intermediate);
+  size_of(config, {"moe_intermediate_size", "moe_ffn_hidden_size", "expert_ffn_hidden_size"},
+          plan.moe.expert.intermediate);
+  if (plan.moe.per_token == 0 && !config.has(kExpertsPerToken))
+    config.fail("no num_experts_per_tok (also called experts_per_token, moe_top_k, moe_topk, moe_k)");
   if (plan.moe.per_token < 1 || plan.moe.per_token > plan.moe.experts) {
-    config.fail(fmt::format("num_experts_per_tok is {}; it must be from 1 to the {} experts",
-                            plan.moe.per_token, plan.moe.experts));
+    config.fail_about(kExpertsPerToken,
+                      fmt::format("num_experts_per_tok is {}; it must be from 1 to the {} experts",
+                                  plan.moe.per_token, plan.moe.experts));
   }
 }
 
 }  // namespace
+
+std::int64_t read_hidden_size(const Config& config) {
+  return size_of(config, kHiddenSize, config.integer(kHiddenSize));
+}
+
+std::int64_t read_layer_count(const Config& config) {
+  const Names names = {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers"};
+  std::int64_t count = config.integer_or(names, 0);
+  if (count == 0 && !config.has(names)) {
+    const json::Value* types = config.layer_list(kLayerTypes);
+    count = types != nullptr
+                ? static_cast<std::int64_t>(types->items.size())
+                : static_cast<std::int64_t>(config.text_or({"hybrid_override_pattern"}, "").size());
+    if (count == 0) return config.integer(names);
+  }
+  return config.checked_size(names, count, 1, kMostLayers);
+}
+
+std::int64_t draft_layers(const Config& config) {
+  return config.integer_or(
+      {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers"}, 0);
+}
 
 bool is_on(const Config& config, const Switch& property) {
   return property.key == nullptr ? property.fallback : config.flag_or({property.key}, property.fallback);
@@ -151,17 +179,12 @@ bool is_on(const Config& config, const Switch& property) {
 
 Plan read_plan(const Config& config, const Family& family, Format dtype) {
   Plan plan;
-  const std::int64_t hidden =
-      size_of(config, "hidden_size", config.integer({"hidden_size", "n_embd", "d_model", "model_dim"}));
-  const std::int64_t layers = read_layer_count(config);
-  if (layers < 1 || layers > kMostLayers)
-    config.fail(fmt::format("num_hidden_layers is {}; it must be from 1 to {}", layers, kMostLayers));
-  plan.layers = static_cast<std::int32_t>(layers);
+  const std::int64_t hidden = read_hidden_size(config);
+  plan.layers = static_cast<std::int32_t>(read_layer_count(config));
   plan.common.hidden_size = hidden;
   plan.common.norm = family.norm;
   plan.common.weights = plan.common.head = plan.common.small = dtype;
-  plan.head.vocab_size =
-      size_of(config, "vocab_size", config.integer({"vocab_size", "padded_vocab_size", "n_vocab"}));
+  plan.head.vocab_size = size_of(config, kVocabSize, config.integer(kVocabSize));
   const std::optional<bool> tied = config.outer_flag("tie_word_embeddings");
   plan.head.tied = tied ? *tied : config.flag_or({"tie_word_embeddings", "tie_embeddings"}, family.tied);
   plan.head.bias = family.lm_head_bias;
@@ -171,12 +194,8 @@ Plan read_plan(const Config& config, const Family& family, Format dtype) {
   plan.attention = read_attention(config, family, hidden);
   plan.mlp = read_mlp(config, family, hidden);
   plan.moe = read_moe(config, family, plan.mlp);
-  const json::Value* types = config.find({"layer_types", "layers_block_type"});
-  if (types != nullptr && !types->items.empty() && types->items.front().kind == json::Kind::text)
-    plan.types = config.texts({"layer_types", "layers_block_type"});
-  if (!plan.types.empty() && plan.types.size() < static_cast<std::size_t>(layers)) {
-    config.fail(fmt::format("layer_types lists {} layers of {}", plan.types.size(), layers));
-  }
+  plan.types =
+      config.layer_texts(kLayerTypes, family.layer_kinds.empty() ? Known(kAttentions) : family.layer_kinds);
   plan.moe_layers = read_moe_layers(config, plan);
   if (family.adjust != nullptr) family.adjust(config, plan);
   if (plan.moe.experts == 0) plan.moe_layers.assign(plan.moe_layers.size(), false);
@@ -190,7 +209,7 @@ LayerPlan plan_layer(const Config& config, const Family& family, const Plan& pla
   if (!plan.types.empty()) {
     layer.type = plan.types[static_cast<std::size_t>(index)];
     if (layer.type == "sliding_attention" || layer.type == "sliding")
-      layer.attention.window = config.integer_or({"sliding_window", "sliding_window_size"}, 0);
+      layer.attention.window = config.integer_or({"sliding_window", "sliding_window_size", "window_size"}, 0);
     if (layer.type == "chunked_attention")
       layer.attention.chunk = config.integer_or({"attention_chunk_size"}, 0);
   } else {
@@ -198,18 +217,17 @@ LayerPlan plan_layer(const Config& config, const Family& family, const Plan& pla
   }
   // One number stands for all layers; a list gives each its own.
   const auto own = [&](Names names, std::int64_t& size) {
-    const json::Value* value = config.find(names);
-    if (value != nullptr && value->kind == json::Kind::array)
-      size = size_of(config, *names.begin(), config.layer_integer_or(names, index, size));
+    if (config.is_list(names)) size = size_of(config, names, config.layer_integer_or(names, index, size));
   };
-  own({"intermediate_size", "ffn_dim"}, layer.mlp.intermediate);
+  own(kWidths, layer.mlp.intermediate);
   AttentionSpec& attention = layer.attention;
   if (attention.heads == 0) return layer;
   own({kHeadsOfLayers, "num_attention_heads", "num_query_heads"}, attention.heads);
   own({kKvHeadsOfLayers, "num_key_value_heads", "num_kv_heads"}, attention.kv_heads);
   if (attention.heads % attention.kv_heads != 0) {
-    config.fail(fmt::format("layer {}: its {} heads must be a multiple of its {} key-value heads", index,
-                            attention.heads, attention.kv_heads));
+    config.fail_about({kHeadsOfLayers, "num_attention_heads", "num_query_heads"},
+                      fmt::format("layer {}: its {} heads must be a multiple of its {} key-value heads",
+                                  index, attention.heads, attention.kv_heads));
   }
   return layer;
 }

@@ -29,20 +29,8 @@ Format read_dtype(const Config& config, std::vector<std::string>& notes) {
   return {FormatKind::bf16, 0, false};
 }
 
-void check_layer_type(const Config& config, const Family& family, const LayerPlan& layer) {
-  if (family.mixer != nullptr) return;
-  const std::string& t = layer.type;
-  if (t.empty() || t == "full_attention" || t == "sliding_attention" || t == "chunked_attention" ||
-      t == "global" || t == "full" || t == "sliding" || t == "attention") {
-    return;
-  }
-  config.fail(fmt::format("layer {} is of type '{}', which is not known for model_type '{}'", layer.index,
-                          json::printable(t), json::printable(config.type())));
-}
-
 void add_notes(const Config& config, const Plan& plan, Model& model) {
-  const std::int64_t mtp = config.integer_or(
-      {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers"}, 0);
+  const std::int64_t mtp = draft_layers(config);
   if (mtp > 0)
     model.extras.push_back(
         {.what = fmt::format("{} multi-token-prediction layer{}", mtp, mtp > 1 ? "s" : "")});
@@ -107,7 +95,6 @@ Model build(const Config& config, const Family& family, const std::string& name,
   LayerJoiner layers;
   for (std::int32_t i = 0; i < plan.layers; ++i) {
     const LayerPlan layer = plan_layer(config, family, plan, i);
-    check_layer_type(config, family, layer);
     std::vector<Block> blocks;
     if (family.mixer != nullptr) {
       blocks = family.mixer(config, plan, layer);
@@ -125,6 +112,10 @@ Model build(const Config& config, const Family& family, const std::string& name,
   add_notes(config, plan, model);
   apply_quantization(config, model);
 
+  if (const std::string unread = known ? unread_keys_warning(config) : ""; !unread.empty()) {
+    model.approximate = true;
+    model.warnings.insert(model.warnings.begin(), unread);
+  }
   if (!known) {
     model.approximate = true;
     const std::vector<std::string> why = unknown_family_warnings(config);
@@ -173,6 +164,8 @@ Model model_from_config(json::Document document, const std::string& name) {
   // The first Mamba checkpoints name no type.
   if (config.type().empty() && config.has({"ssm_cfg"})) family = find_family("mamba_ssm");
   config.set_defaults(class_defaults(config.type()));
+  read_hidden_size(config);
+  config.set_layers(read_layer_count(config), draft_layers(config));
   try {
     return build(config, family != nullptr ? *family : unknown_family(), name, family != nullptr);
   } catch (const std::overflow_error&) {

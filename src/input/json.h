@@ -52,6 +52,8 @@ Document load(const std::string& path);
 
 // "null", "true or false", "a number", "a text", "a list" or "an object": the words for a value's kind.
 std::string_view kind_name(Kind kind);
+// What stands there, for a message: a number or truth value itself, "the text 'x'", else its kind.
+std::string shown(const Value& value);
 
 // Values of a certain kind. Each throws InputError at the value; `what` names it ("hidden_size").
 // Whole numbers may be written as floats: 4096.0 and 2.8e9 are integers, 2.5 is not.

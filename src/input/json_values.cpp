@@ -20,14 +20,6 @@ bool is_c1_control(std::string_view text, std::size_t at) {
   return text[at] == '\xc2' && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0;
 }
 
-// What stands there, for a message: a number or truth value itself, else its kind.
-std::string shown(const Value& value) {
-  if (value.kind == Kind::number) return printable(value.text);
-  if (value.kind == Kind::boolean) return value.boolean ? "true" : "false";
-  if (value.kind == Kind::text) return fmt::format("the text '{}'", printable(value.text));
-  return std::string(kind_name(value.kind));
-}
-
 [[noreturn]] void fail_kind(const std::string& file, const Value& value, std::string_view what,
                             std::string_view wanted) {
   fail(file, value, fmt::format("{} must be {}, not {}", what, wanted, shown(value)));
@@ -73,6 +65,13 @@ std::string_view kind_name(Kind kind) {
       return "an object";
   }
   return "";
+}
+
+std::string shown(const Value& value) {
+  if (value.kind == Kind::number) return printable(value.text);
+  if (value.kind == Kind::boolean) return value.boolean ? "true" : "false";
+  if (value.kind == Kind::text) return fmt::format("the text '{}'", printable(value.text));
+  return std::string(kind_name(value.kind));
 }
 
 std::optional<std::int64_t> to_integer(std::string_view number) {

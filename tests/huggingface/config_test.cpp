@@ -14,16 +14,16 @@ using testing::IsEmpty;
 Config config(const std::string& text) { return Config(json::parse(text, "c.json")); }
 
 TEST(Config, FindsTheFirstNameThatIsThere) {
-  const Config c = config(R"({"n_embd": 4, "d_model": 5, "n_head": null, "attn": {"kv": 3}})");
+  const Config c = config(R"({"n_embd": 4, "d_model": 5, "n_kv": null, "attn": {"kv": 3}})");
   EXPECT_EQ(c.integer({"hidden_size", "n_embd", "d_model"}), 4);
-  EXPECT_EQ(c.integer_or({"n_head"}, 7), 7);
+  EXPECT_EQ(c.integer_or({"n_kv"}, 7), 7);
   EXPECT_EQ(c.integer({"attn.kv"}), 3);
   EXPECT_EQ(c.find({"attn.kv.deeper"}), nullptr);
-  EXPECT_FALSE(c.maybe_integer({"n_head"}));
+  EXPECT_FALSE(c.maybe_integer({"n_kv"}));
   EXPECT_EQ(error_of([&] {
-              static_cast<void>(c.integer({"n_head", "heads", "num_heads"}));
+              static_cast<void>(c.integer({"n_kv", "heads", "num_heads"}));
             }),
-            "c.json: no n_head (also called heads, num_heads)");
+            "c.json:1:37: no n_kv (also called heads, num_heads)");
 }
 
 TEST(Config, ReadsTheLanguageModelOfACompositeOne) {
@@ -78,13 +78,15 @@ TEST(Config, IntegersAreWholeAndNotNegative) {
 
 TEST(Config, ListsMayBeTexts) {
   const Config c =
-      config(R"({"a": [1, true, null], "b": "3, 4,5", "c": "", "d": 3, "e": ["x", "y"], "f": "x,y"})");
-  EXPECT_THAT(c.integers({"a"}), ElementsAre(1, 1, 0));
+      config(R"({"a": [1, true], "b": "3, 4,5", "c": "", "d": 3, "e": ["x", "y"], "f": "x,y", "g": [null]})");
+  EXPECT_THAT(c.integers({"a"}), ElementsAre(1, 1));
   EXPECT_THAT(c.integers({"b"}), ElementsAre(3, 4, 5));
   EXPECT_THAT(c.integers({"c"}), IsEmpty());
   EXPECT_THAT(c.integers({"missing"}), IsEmpty());
   EXPECT_THAT(c.texts({"e"}), ElementsAre("x", "y"));
-  EXPECT_THAT(c.texts({"f"}), ElementsAre("x", "y"));
+  EXPECT_NE(error_of([&] { c.texts({"f"}); }).find("f must be a list of texts, not the text 'x,y'"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { c.integers({"g"}); }).find("g must be a whole number"), std::string::npos);
   EXPECT_NE(error_of([&] { c.integers({"d"}); }).find("d must be a list of integers"), std::string::npos);
   EXPECT_NE(error_of([&] { c.texts({"d"}); }).find("d must be a list"), std::string::npos);
   EXPECT_NE(error_of([&] { c.integers({"f"}); }).find("f must be a list of integers"), std::string::npos);
@@ -95,8 +97,10 @@ TEST(Config, ALayersOwnOrTheOneOfAll) {
   EXPECT_EQ(c.layer_integer_or({"all"}, 9, 0), 7);
   EXPECT_EQ(c.layer_integer_or({"each"}, 0, 0), 5);
   EXPECT_EQ(c.layer_integer_or({"each"}, 1, 0), 1);
-  EXPECT_EQ(c.layer_integer_or({"each"}, 2, 9), 0);
-  EXPECT_EQ(c.layer_integer_or({"text"}, 1, 0), 4);
+  EXPECT_NE(error_of([&] { static_cast<void>(c.layer_integer_or({"each"}, 2, 9)); }).find("not null"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { static_cast<void>(c.layer_integer_or({"text"}, 1, 0)); }).find("text must be"),
+            std::string::npos);
   EXPECT_EQ(c.layer_integer_or({"missing"}, 1, 2), 2);
   EXPECT_NE(error_of([&] { static_cast<void>(c.layer_integer_or({"each"}, 3, 0)); }).find("whole number"),
             std::string::npos);

@@ -114,5 +114,15 @@ TEST(RealConfigs, CountsAreExact) {
   }
 }
 
+// None of them has a key that the reader ought to know.
+TEST(RealConfigs, HaveNoUnreadSizes) {
+  if (!std::filesystem::exists(kConfigs)) GTEST_SKIP() << kConfigs << " is not here";
+  for (const auto& entry : std::filesystem::directory_iterator(kConfigs + "/hf")) {
+    if (entry.path().extension() != ".json") continue;
+    for (const std::string& warning : load_config(entry.path().string()).warnings)
+      EXPECT_EQ(warning.find("is known, but not with"), std::string::npos) << entry.path() << warning;
+  }
+}
+
 }  // namespace
 }  // namespace memwall

@@ -52,13 +52,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "num_attention_heads (4) must be a multiple of num_key_value_heads (3)"},
         Refused{"MoreHeadsThanChannels",
                 config_text("llama", R"("num_hidden_layers": 2, "num_attention_heads": 16)"),
-                "head_dim is 0"},
+                "config.json:1:1: no head_dim (also called"},
         Refused{"ZeroWidth", config_text("llama", R"("num_hidden_layers": 2, "num_attention_heads": 4,
                                         "intermediate_size": 0)"),
                 "intermediate_size is 0"},
         Refused{"NullWidth", config_text("llama", R"("num_hidden_layers": 2, "num_attention_heads": 4,
                                         "intermediate_size": null)"),
-                "intermediate_size is 0"},
+                "config.json:1:1: no intermediate_size (also called n_inner"},
         Refused{"ZeroKvHeads", config_text("llama", kDense + R"(, "num_key_value_heads": 0)"),
                 "num_key_value_heads is 0"},
         Refused{"ExpertsByLayer",
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "layer_types lists 1 layers of 2"},
         Refused{"TypeUnknown",
                 config_text("llama", kDense + R"(, "layer_types": ["full_attention", "moon"])"),
-                "layer 1 is of type 'moon'"},
+                "layer 1 is of type 'moon' in layer_types; known for model_type 'llama' are full_attention"},
         Refused{"MoreChosenThanExperts",
                 config_text("mixtral", kDense + R"(, "num_key_value_heads": 4, "num_local_experts": 4,
                                                  "num_experts_per_tok": 5)"),
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "state_size is 0"},
         Refused{"PatternTooShort",
                 config_text("nemotron_h", R"("num_hidden_layers": 3, "hybrid_override_pattern": "M")"),
-                "hybrid_override_pattern has no layer 1"},
+                "hybrid_override_pattern lists 1 layers of 3"},
         Refused{"Unknown: encoder", config_text("fancy", kDense + R"(, "is_encoder_decoder": true)"),
                 "model_type 'fancy' is not known, and it is an encoder-decoder"},
         Refused{"Unknown: gate", config_text("fancy", R"("num_hidden_layers": 2, "num_attention_heads": 4,
@@ -211,7 +211,7 @@ TEST(OddButReal, IsRead) {
   EXPECT_EQ(total(read_small("qwen", qwen)), plain + 2 * 24) << "Qwen 1 counts both halves of the MLP";
   const Model step = read_small("step3p5", kDense + R"(, "num_attention_groups": 2, "head_dim": 2,
       "moe_num_experts": 3, "moe_top_k": 1, "moe_intermediate_size": 2, "share_expert_dim": 2,
-      "moe_layers_enum": "1,2")");
+      "moe_layers_enum": "1")");
   EXPECT_EQ(block_of(step, 0, BlockKind::mlp).layers, std::vector<std::int32_t>{0});
   EXPECT_EQ(block_of(step, 1, BlockKind::moe).layers, std::vector<std::int32_t>{1});
 }
