@@ -1,7 +1,6 @@
 # Dependencies come from the system. MEMWALL_FETCH_DEPS=ON downloads the ones that are missing (all but
-# the BLAS and hwloc), for people whose system does not package them.
+# hwloc), for people whose system does not package them.
 find_package(Threads REQUIRED)
-find_package(CBLAS REQUIRED)
 find_package(HWLOC REQUIRED)
 
 function(memwall_dependency name target url)

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034 # the scripts that source this use them
 build_packages=(
   g++ cmake ninja-build
-  libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev rapidjson-dev libopenblas-dev libhwy-dev
+  libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev rapidjson-dev libopenblas0 libhwy-dev
   libhwloc-dev
 )
 # shellcheck disable=SC2034
@@ -28,7 +28,7 @@ missing_packages() {
 ensure_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian system: nothing is installed. memwall needs a C++20 compiler, CMake 3.25, and"
-    say "yaml-cpp, CLI11, fmt, nlohmann-json, RapidJSON, Highway, hwloc and a BLAS with cblas.h (OpenBLAS);"
+    say "yaml-cpp, CLI11, fmt, nlohmann-json, RapidJSON, Highway, hwloc and, to measure, a BLAS with the C interface (OpenBLAS);"
     say "its tests need GoogleTest with GoogleMock, its benchmarks Google Benchmark, its fuzzers clang. In Debian's names: $*"
     return 0
   fi

@@ -1,10 +1,10 @@
 #include "kernels/cpu/blas.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+
+#include "kernels/cpu/blas_library.h"
 
 namespace memwall::cpu {
 namespace {
@@ -17,22 +17,17 @@ int narrowed(std::int64_t size) {
   return static_cast<int>(size);
 }
 
-// OpenBLAS would start threads of its own under each thread of our pool.
-void make_single_threaded() {
-#ifdef MEMWALL_HAS_OPENBLAS
-  static const bool once = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(once);
-#endif
+// Loaded by the first product. Throws std::runtime_error where there is none.
+const BlasLibrary& blas() {
+  const BlasLibrary& library = blas_library();
+  if (library.sgemm == nullptr) throw std::runtime_error(library.why_not);
+  return library;
 }
 
 }  // namespace
 
 void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
            std::int64_t lda, const float* b, std::int64_t ldb, float* c, std::int64_t ldc) {
-  make_single_threaded();
   const int rows = narrowed(m);
   const int columns = narrowed(n);
   const int depth = narrowed(k);
@@ -45,27 +40,20 @@ void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, co
     for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, 0.0F);
     return;
   }
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, b_transposed ? CblasTrans : CblasNoTrans, rows, columns, depth,
-              1.0F, a, a_stride, b, b_stride, 0.0F, c, c_stride);
+  blas().sgemm(kBlasRowMajor, kBlasNoTranspose, b_transposed ? kBlasTranspose : kBlasNoTranspose, rows,
+               columns, depth, 1.0F, a, a_stride, b, b_stride, 0.0F, c, c_stride);
 }
 
 void sgemv(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, const float* x, float* y) {
-  make_single_threaded();
   const int rows = narrowed(m);
   const int depth = narrowed(k);
   const int stride = narrowed(lda);
   // BLAS leaves y alone where k is 0; and a NaN in it may outlive a beta of 0 in some.
   std::fill_n(y, m, 0.0F);
   if (rows == 0 || depth == 0) return;
-  cblas_sgemv(CblasRowMajor, CblasNoTrans, rows, depth, 1.0F, a, stride, x, 1, 0.0F, y, 1);
+  blas().sgemv(kBlasRowMajor, kBlasNoTranspose, rows, depth, 1.0F, a, stride, x, 1, 0.0F, y, 1);
 }
 
-std::string blas_description() {
-#ifdef MEMWALL_HAS_OPENBLAS
-  return openblas_get_config();
-#else
-  return "a CBLAS that does not tell its name";
-#endif
-}
+std::string blas_description() { return blas_library().description; }
 
 }  // namespace memwall::cpu

@@ -34,7 +34,7 @@ Json cpu_row(const DeviceInfo& cpu) {
   json["pinned"] = cpu.pinned;
   json["numa"] = {{"policy", numa_word(cpu.numa)}, {"nodes", cpu.numa_nodes}};
   json["instruction_set"] = cpu.instruction_set;
-  json["blas"] = cpu.blas;
+  json["blas"] = text_or_null(cpu.blas);
   json["l1d_bytes"] = cpu.l1d_bytes;
   json["l2_bytes"] = cpu.l2_bytes;
   json["last_level_bytes"] = cpu.last_level_bytes;
@@ -79,7 +79,8 @@ Json gpu_row(const FoundGpu& gpu) {
 
 std::string cpu_text(const DeviceInfo& cpu, const Style& style) {
   std::string text = style.apply(Tone::bold, "cpu") + "     " + cpu.name + "\n";
-  text += fmt::format("        {}, {}, {}\n", threads_text(cpu), cpu.instruction_set, cpu.blas);
+  text += fmt::format("        {}, {}, {}\n", threads_text(cpu), cpu.instruction_set,
+                      cpu.blas.empty() ? "no BLAS" : cpu.blas);
   text += fmt::format("        last-level cache {}, memory {} free\n", mib(cpu.last_level_bytes),
                       human_gib(static_cast<double>(cpu.available_bytes)));
   return text;

@@ -1,11 +1,15 @@
 #include "kernels/cpu/blas.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 
+#include "kernels/cpu/blas_library.h"
 #include "support.h"
+#include "tests/support.h"
 
 namespace memwall::cpu {
 namespace {
@@ -105,6 +109,26 @@ TEST(Blas, RefusesSizesPast32Bits) {
 }
 
 TEST(Blas, SaysWhatItIs) { EXPECT_FALSE(blas_description().empty()); }
+
+TEST(BlasLibrary, SaysWhyThereIsNone) {
+  const BlasLibrary none = load_blas({"libno-such-blas.so.0", "libno-other.so"});
+  EXPECT_EQ(none.sgemm, nullptr);
+  EXPECT_EQ(none.sgemv, nullptr);
+  EXPECT_EQ(none.description, "");
+  EXPECT_THAT(none.why_not, testing::HasSubstr("libno-such-blas.so.0"));
+  EXPECT_THAT(none.why_not, testing::HasSubstr("MEMWALL_BLAS"));
+}
+
+TEST(BlasLibrary, PassesOverALibraryThatIsNoBlas) {
+  EXPECT_EQ(load_blas({"libm.so.6"}).sgemm, nullptr);
+  EXPECT_THAT(load_blas({"libm.so.6"}).why_not, testing::HasSubstr("libm.so.6 has no cblas_sgemm"));
+}
+
+TEST(BlasLibrary, TheEnvironmentIsAsItWas) {
+  const EnvironmentVariable threads("OPENBLAS_NUM_THREADS", "7");
+  load_blas({"libno-such-blas.so.0"});
+  EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "7");
+}
 
 }  // namespace
 }  // namespace memwall::cpu
