@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <functional>
+#include <string>
+#include <unordered_map>
 
 #include "format/checked.h"
 
@@ -50,21 +52,68 @@ const LinearWork* linear_of(const Work& work) {
   return nullptr;
 }
 
+namespace {
+
+// Of the sizes that set works apart; equal works have the same.
+struct SizesOf {
+  using Sizes = std::array<std::int64_t, 6>;
+
+  Sizes operator()(const LinearWork& work) const {
+    return {work.out, work.in, work.stored_bytes, static_cast<std::int64_t>(work.format.kind)};
+  }
+  Sizes operator()(const RouterWork& work) const { return {work.linear.out, work.linear.in, work.per_token}; }
+  Sizes operator()(const ExpertWork& work) const {
+    return {work.each.out, work.each.in, work.each.stored_bytes, work.total, work.per_token};
+  }
+  Sizes operator()(const AttentionWork& work) const {
+    return {work.heads, work.kv_heads, work.d_k, work.d_v, work.window, work.chunk};
+  }
+  Sizes operator()(const LatentWork& work) const {
+    return {work.state.heads, work.state.rank, work.state.rope, work.state.window, work.state.every};
+  }
+  Sizes operator()(const IndexerWork& work) const {
+    return {work.state.heads, work.state.width, work.state.every};
+  }
+  Sizes operator()(const RecurrentWork& work) const {
+    return {work.state.elements, work.state.conv_elements, work.weight_bytes};
+  }
+  Sizes operator()(const ElementwiseWork& work) const {
+    return {work.width, work.rows_per_token, work.weights, work.stored_bytes};
+  }
+  Sizes operator()(const EmbeddingWork& work) const { return {work.rows, work.width}; }
+};
+
+std::size_t hash_of(const Op& op) {
+  std::size_t hash = std::hash<std::string>()(op.name);
+  const auto mix = [&](std::size_t value) {
+    hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+  };
+  mix(op.work.index());
+  for (const std::int64_t size : std::visit(SizesOf{}, op.work)) mix(static_cast<std::size_t>(size));
+  return hash;
+}
+
+}  // namespace
+
 std::vector<Op> group_equal(const std::vector<Op>& ops) {
   std::vector<Op> grouped;
+  std::unordered_multimap<std::size_t, std::size_t> by_hash;  // to places in `grouped`
   for (const Op& op : ops) {
-    const auto same = std::find_if(grouped.begin(), grouped.end(), [&](const Op& other) {
+    const std::size_t hash = hash_of(op);
+    const auto [begin, end] = by_hash.equal_range(hash);
+    const auto same = std::find_if(begin, end, [&](const auto& entry) {
+      const Op& other = grouped[entry.second];
       return other.name == op.name && other.work == op.work && other.layers.empty() == op.layers.empty();
     });
-    if (same == grouped.end()) {
+    if (same == end) {
+      by_hash.emplace(hash, grouped.size());
       grouped.push_back(op);
     } else {
-      std::vector<std::int32_t> merged;
-      std::merge(same->layers.begin(), same->layers.end(), op.layers.begin(), op.layers.end(),
-                 std::back_inserter(merged));
-      same->layers = std::move(merged);
+      std::vector<std::int32_t>& layers = grouped[same->second].layers;
+      layers.insert(layers.end(), op.layers.begin(), op.layers.end());
     }
   }
+  for (Op& op : grouped) std::sort(op.layers.begin(), op.layers.end());
   return grouped;
 }
 
