@@ -1,6 +1,7 @@
 // Blocks to ops: which operations a block runs, in what order, at what shapes.
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "cost/op.h"
@@ -23,7 +24,9 @@ constexpr std::string_view kDownProj = "down_proj";
 class Lowering {
  public:
   Lowering(const Model& model, const Block& block, std::vector<Op>& ops)
-      : model_(model), block_(block), ops_(ops) {}
+      : model_(model), block_(block), ops_(ops) {
+    for (const Tensor& tensor : block.tensors) tensors_.emplace(tensor.name, &tensor);
+  }
 
   void run() {
     std::size_t next_state = 0;
@@ -46,6 +49,18 @@ class Lowering {
   }
 
  private:
+  // Of the block; a search through all its tensors for each of them would take hours of a hostile file.
+  const Tensor* find(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : found->second;
+  }
+
+  bool has_owner(const Tensor& bias) const {
+    constexpr std::string_view kSuffix = ".bias";
+    return bias.name.ends_with(kSuffix) &&
+           find(bias.name.substr(0, bias.name.size() - kSuffix.size())) != nullptr;
+  }
+
   Op& add(std::string name, Work work) {
     ops_.push_back({.name = std::move(name), .work = std::move(work), .layers = block_.layers});
     ops_.back().fusible = ops_.back().kind() == OpKind::elementwise;
@@ -68,7 +83,7 @@ class Lowering {
         return;
       case Role::bias:
         // Counted with its linear or norm; alone it is read by what comes next.
-        if (block_.owner_of(tensor) == nullptr) pending_bytes_ += tensor.bytes();
+        if (!has_owner(tensor)) pending_bytes_ += tensor.bytes();
         return;
       case Role::linear:
       case Role::lm_head:
@@ -80,7 +95,7 @@ class Lowering {
 
   void linear(const Tensor& tensor) {
     if (tensor.name.ends_with(kDownProj) && !has_sub_norm(tensor)) activation(tensor);
-    const Tensor* bias = block_.find(tensor.name + ".bias");
+    const Tensor* bias = find(tensor.name + ".bias");
     const LinearWork work{.out = tensor.out,
                           .in = tensor.in,
                           .format = tensor.format,
@@ -108,10 +123,10 @@ class Lowering {
     constexpr std::string_view kSubNorm = "sub_norm";
     if (block_.kind != BlockKind::mixer && weight.name.ends_with(kSubNorm)) {
       const Tensor* down =
-          block_.find(weight.name.substr(0, weight.name.size() - kSubNorm.size()) + std::string(kDownProj));
+          find(weight.name.substr(0, weight.name.size() - kSubNorm.size()) + std::string(kDownProj));
       if (down != nullptr) activation(*down);
     }
-    const Tensor* bias = block_.find(weight.name + ".bias");
+    const Tensor* bias = find(weight.name + ".bias");
     const bool rms = weight.norm == NormKind::rms;
     add(weight.name,
         ElementwiseWork{
@@ -190,7 +205,7 @@ class Lowering {
     return down.name.substr(0, down.name.size() - kDownProj.size());
   }
 
-  bool has_sub_norm(const Tensor& down) const { return block_.find(prefix_of(down) + "sub_norm") != nullptr; }
+  bool has_sub_norm(const Tensor& down) const { return find(prefix_of(down) + "sub_norm") != nullptr; }
 
   // Between up_proj and down_proj.
   void activation(const Tensor& down) {
@@ -206,7 +221,7 @@ class Lowering {
   }
 
   void combine_experts() {
-    const Tensor* down = block_.find("experts.down_proj");
+    const Tensor* down = find("experts.down_proj");
     add("experts.combine", ElementwiseWork{.function = ElementwiseFunction::combine,
                                            .width = down->out,
                                            .inputs = block_.experts_per_token,
@@ -216,6 +231,7 @@ class Lowering {
   const Model& model_;
   const Block& block_;
   std::vector<Op>& ops_;
+  std::unordered_map<std::string_view, const Tensor*> tensors_;
   std::int64_t pending_bytes_ = 0;  // of parameters that the next state reads
   const Tensor* joins_ = nullptr;   // the linear just added; null after anything else
 };

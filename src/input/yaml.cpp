@@ -35,7 +35,9 @@ bool holds_control(const std::string& text) {
 // Builds Nodes from yaml-cpp's events. Its own node graph would hide duplicate keys and expand aliases.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::shared_ptr<const std::string> file) : file_(std::move(file)) {}
+  // `text`: what the events' marks point into, without a byte-order mark.
+  TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text)
+      : file_(std::move(file)), text_(text) {}
 
   Node take() { return std::move(root_); }
 
@@ -50,6 +52,8 @@ class TreeBuilder : public YAML::EventHandler {
     Node node = make(Kind::scalar, mark, anchor);
     node.text = value;
     node.quoted = tag == "!";
+    if (!tag.empty() && tag != "!" && tag != "?") fail(node, "tags are not read here; write the value alone");
+    if (node.quoted) check_quotes(node, static_cast<std::size_t>(mark.pos));
     if (holds_control(value)) fail(node, "text must be one line, without control characters");
     const bool null_word = !node.quoted && (value.empty() || value == "~" || value == "null");
     if (null_word) node.kind = Kind::null;
@@ -81,6 +85,22 @@ class TreeBuilder : public YAML::EventHandler {
     node.column = mark.column + 1;
     if (anchor != 0) refuse_anchor(mark);
     return node;
+  }
+
+  // yaml-cpp takes a quote without an end for one that ends with the file, and a quote may pass over lines:
+  // either swallows the keys behind a quotation mark that somebody forgot.
+  void check_quotes(const Node& node, std::size_t at) const {
+    const char quote = at < text_.size() ? text_[at] : '\0';
+    if (quote != '"' && quote != '\'') return;  // a block scalar, which ends where its indentation does
+    for (std::size_t i = at + 1; i < text_.size() && text_[i] != '\n' && text_[i] != '\r'; ++i) {
+      if (quote == '"' && text_[i] == '\\') {
+        ++i;
+      } else if (text_[i] == quote) {
+        if (quote == '"' || i + 1 == text_.size() || text_[i + 1] != quote) return;
+        ++i;  // two of them stand for one
+      }
+    }
+    fail(node, fmt::format("a quote without an end; a text in quotes ends with {} on its own line", quote));
   }
 
   [[noreturn]] void refuse_anchor(const YAML::Mark& mark) const {
@@ -123,6 +143,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   std::shared_ptr<const std::string> file_;
+  std::string_view text_;
   std::vector<Open> stack_;
   Node root_;
 };
@@ -175,12 +196,14 @@ Node parse(const std::string& text, const std::string& name) {
   const auto file = std::make_shared<const std::string>(name);
   refuse_tabs_and_controls(text, file);
   std::istringstream stream(text);
+  std::string_view marked = text;  // yaml-cpp counts from behind a byte-order mark
+  if (marked.starts_with("\xef\xbb\xbf")) marked.remove_prefix(3);
   try {
     YAML::Parser parser(stream);
-    TreeBuilder first(file);
+    TreeBuilder first(file, marked);
     if (!parser.HandleNextDocument(first)) fail(at_position(file, 1, 1), "the document is empty");
     Node root = first.take();
-    TreeBuilder second(file);
+    TreeBuilder second(file, marked);
     if (parser.HandleNextDocument(second)) {
       fail(second.take(), "a second document; a file holds one");
     }

@@ -37,6 +37,9 @@ struct GgufArchitecture {
   ActivationKind activation = ActivationKind::silu;
   GgufRotary rotary = GgufRotary::always;
   GgufSliding sliding{};
+  bool gated = true;              // its MLPs and experts
+  bool own_head = false;          // output.weight must be there; else the embedding stands in for it
+  bool final_norm = true;         // output_norm has weights
   const char* refusal = nullptr;  // why a file of it is no model to decode with
   const char* note = nullptr;     // a warning that goes with every model of it
 };

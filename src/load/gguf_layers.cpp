@@ -44,10 +44,15 @@ void add_side_paths(GgufTensors& tensors, std::vector<Block>& blocks) {
 
 void add_unknown(GgufTensors& tensors, std::vector<Block>& blocks, std::vector<std::string>& unknown) {
   if (tensors.empty()) return;
+  constexpr std::size_t kMostKept = 4096;  // of a model, each by itself
   GgufBlock block(tensors, {.kind = BlockKind::shapes});
   while (!tensors.empty()) {
     const auto& [name, tensor] = *tensors.rest().begin();
     unknown.push_back(tensor->name);
+    if (unknown.size() > kMostKept) {
+      block.others(name);
+      continue;
+    }
     const std::string whole = name;
     const std::size_t dot = whole.rfind('.');
     const std::string stem = whole.substr(0, dot);

@@ -9,6 +9,7 @@
 #include "checkpoint/gguf_bytes.h"
 #include "format/checked.h"
 #include "load/gguf_layers.h"
+#include "load/gguf_required.h"
 #include "load/gguf_sorted.h"
 #include "model/join_layers.h"
 
@@ -100,6 +101,7 @@ void add_warnings(const GgufSource& source, const std::vector<std::string>& unkn
 Model build(const GgufSource& source) {
   const Gguf& file = source.file();
   GgufSorted sorted = sort_gguf_tensors(source);
+  require_gguf_tensors(sorted);
   Model model;
   model.name = model.title = name_of(file);
   model.architecture = source.name();

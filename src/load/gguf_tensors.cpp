@@ -93,7 +93,7 @@ void GgufTensors::expect_columns(const std::string& stem, std::int64_t columns,
 
 // `stored`: bytes of the tensor and its scales in the file.
 void GgufBlock::add(Tensor tensor, std::int64_t stored) {
-  while (block_.find(tensor.name) != nullptr) tensor.name += "_2";
+  while (!names_.insert(tensor.name).second) tensor.name += "_2";
   if (read_ != Read::always) tensor.read = read_;
   if (tensor.bytes() != stored) tensor.stored_bytes = stored;
   block_.tensors.push_back(std::move(tensor));
@@ -171,6 +171,17 @@ void GgufBlock::parameter(const std::string& stem, const std::string& name) {
     add(vector_tensor(*stored, name, Role::parameter), stored->bytes);
   if (const StoredTensor* stored = tensors_.take(stem + ".bias"))
     add(vector_tensor(*stored, name + "_bias", Role::parameter), stored->bytes);
+}
+
+void GgufBlock::others(const std::string& name) {
+  const StoredTensor& stored = *tensors_.take(name);
+  if (!has_others_) {
+    add({.name = "others", .role = Role::parameter, .format = {}}, 0);
+    has_others_ = true;
+  }
+  Tensor& others = block_.tensors.back();
+  others.out = checked_add(others.out, stored.elements());
+  others.stored_bytes = checked_add(std::max<std::int64_t>(others.stored_bytes, 0), stored.bytes);
 }
 
 void GgufBlock::experts(const std::string& stem, const std::string& name, std::int64_t experts) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "checkpoint/stored_tensor.h"
@@ -66,6 +67,8 @@ class GgufBlock {
   void bias_of(const std::string& stem, const std::string& owner);
   // Whatever it holds, read by what comes next.
   void parameter(const std::string& stem, const std::string& name);
+  // Of many that are not understood: all in one parameter, "others".
+  void others(const std::string& name);
   // One matrix for each of `experts`.
   void experts(const std::string& stem, const std::string& name, std::int64_t experts);
   // The same from the files of old: one tensor an expert, STEM.N.weight.
@@ -84,7 +87,9 @@ class GgufBlock {
 
   GgufTensors& tensors_;
   Block block_;
+  std::unordered_set<std::string> names_;  // of the block's tensors
   Read read_ = Read::always;
+  bool has_others_ = false;
 };
 
 // The weight format of a stored tensor: its own, or the one nearest to a type that has none.

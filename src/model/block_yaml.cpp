@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 #include <vector>
 
-#include "input/error.h"
 #include "model/run_yaml.h"
 #include "model/spec_of.h"
 
@@ -37,17 +37,20 @@ Format main_format(const Block& block, Format usual) {
   return *find_format(most->first);
 }
 
-// weights: and formats:, where they differ from what the rebuilt block has.
+// weights:, formats: and bytes:, where they differ from what the rebuilt block has.
 void add_formats(Flow& flow, const Block& block, const Block& rebuilt, Format weights, Format usual) {
   if (weights != usual) flow.add("weights", format_name(weights));
   Flow formats;
-  bool any = false;
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     if (block.tensors[i].format == rebuilt.tensors[i].format) continue;
-    formats.add(block.tensors[i].name.c_str(), format_name(block.tensors[i].format));
-    any = true;
+    formats.add(yaml_key(block.tensors[i].name), format_name(block.tensors[i].format));
   }
-  if (any) flow.add("formats", formats.braces());
+  if (!formats.empty()) flow.add("formats", formats.braces());
+  Flow bytes;
+  for (const Tensor& tensor : block.tensors) {
+    if (tensor.stored_bytes >= 0) bytes.add(yaml_key(tensor.name), tensor.stored_bytes);
+  }
+  if (!bytes.empty()) flow.add("bytes", bytes.braces());
 }
 
 std::string bias_yaml(const AttentionSpec& spec) {
@@ -124,10 +127,43 @@ std::string indented(const std::string& text, const std::string& indent) {
   return out;
 }
 
-std::string mixer_yaml(const Block& block, const Common& common) {
-  std::string name = block.name.empty() ? "attention" : block.name;
-  return fmt::format("mixer:\n  name: {}\n  run:\n{}", yaml_scalar(name),
-                     indented(run_yaml(block, common), "    "));
+// The block with its tensors and states written out, in the order they run.
+std::string written_out(const Block& block, const Common& common) {
+  const auto with_run = [&](const std::string& key, const std::string& keys) {
+    return fmt::format("{}:\n{}  run:\n{}", key, keys, indented(run_yaml(block, common), "    "));
+  };
+  const auto name = [&] {
+    return block.name.empty() ? std::string() : fmt::format("  name: {}\n", yaml_scalar(block.name));
+  };
+  std::string feeding = block.gated ? "" : "  gated: false\n";
+  if (block.activation != ActivationKind::silu)
+    feeding += fmt::format("  activation: {}\n", name_of(block.activation));
+  switch (block.kind) {
+    case BlockKind::mlp:
+      return with_run("mlp", name() + feeding);
+    case BlockKind::moe:
+      return with_run("moe", name() + fmt::format("  per_token: {}\n", block.experts_per_token) + feeding);
+    case BlockKind::attention:
+    case BlockKind::kv_cache:
+      return with_run("attention", name());
+    case BlockKind::mixer:
+      return with_run("mixer", block.name.empty() ? "  name: mixer\n" : name());
+    default:
+      return "run:\n" + indented(run_yaml(block, common), "  ");
+  }
+}
+
+// A linear that a key of its own may say all about.
+bool is_one_shape(const Block& block, const Common& common) {
+  static const std::array<std::string_view, 8> kWords = {"attention", "mixer",  "kv_cache", "mlp",
+                                                         "moe",       "repeat", "pattern",  "blocks"};
+  if (block.tensors.empty() || !block.states.empty()) return false;
+  const ToldBiases biases(block, common);
+  const Tensor& tensor = block.tensors.front();
+  const bool all = block.tensors.size() == (biases.tells(0) ? 2U : 1U);
+  return all && tensor.role == Role::linear && !tensor.tied && tensor.read == Read::always &&
+         tensor.copies == 1 && tensor.stored_bytes < 0 && tensor.name != "run" &&
+         std::find(kWords.begin(), kWords.end(), tensor.name) == kWords.end();
 }
 
 }  // namespace
@@ -144,9 +180,11 @@ std::string block_yaml(const Block& original, const Common& model_common) {
     if (tied) flow.add("tied", true);
     if (!extra.tensors.empty()) {
       std::string items;
-      for (const Tensor& tensor : extra.tensors) {
-        if (extra.owner_of(tensor) != nullptr) continue;
-        items += fmt::format("{}{{{}}}", items.empty() ? "" : ", ", tensor_yaml(extra, tensor, common));
+      const ToldBiases biases(extra, common);
+      for (std::size_t i = 0; i < extra.tensors.size(); ++i) {
+        if (biases.is_told(i)) continue;
+        items += fmt::format("{}{{{}}}", items.empty() ? "" : ", ",
+                             tensor_yaml(extra.tensors[i], common, biases.tells(i)));
       }
       flow.add("extra", fmt::format("[{}]", items));
     }
@@ -159,12 +197,12 @@ std::string block_yaml(const Block& original, const Common& model_common) {
         return finish("attention", attention_flow(*spec, std::get<KvState>(block.states.front().state)),
                       block, attention_block(common, *spec), {});
       }
-      return mixer_yaml(original, model_common);
+      return written_out(original, model_common);
     case BlockKind::mixer:
-      return mixer_yaml(original, model_common);
+      return written_out(original, model_common);
     case BlockKind::mlp:
     case BlockKind::moe: {
-      Block extra;
+      Block extra{.kind = block.kind};
       const Block usual = without_extras(block, extra);
       if (block.kind == BlockKind::mlp) {
         if (const std::optional<MlpSpec> spec = mlp_spec_of(usual, common)) {
@@ -172,24 +210,25 @@ std::string block_yaml(const Block& original, const Common& model_common) {
           add_mlp(flow, *spec);
           return finish("mlp", flow, usual, mlp_block(common, *spec), extra);
         }
-        return mixer_yaml(original, model_common);
-      }
-      if (const std::optional<MoeSpec> spec = moe_spec_of(usual, common))
+      } else if (const std::optional<MoeSpec> spec = moe_spec_of(usual, common)) {
         return finish("moe", moe_flow(*spec), usual, moe_block(common, *spec), extra);
-      break;
+      }
+      return written_out(original, model_common);
     }
     case BlockKind::kv_cache: {
+      if (!block.tensors.empty() || block.states.size() != 1) return written_out(original, model_common);
       Flow flow;
       add_kv(flow, std::get<KvState>(block.states.front().state), false);
       return "kv_cache: " + flow.braces() + "\n";
     }
     case BlockKind::shapes:
-      return tensor_yaml(block, block.tensors.front(), model_common) + "\n";
     case BlockKind::embedding:
     case BlockKind::head:
       break;
   }
-  throw InputError("a block of experts has tensors that no key of a model file describes");
+  if (!is_one_shape(original, model_common)) return written_out(original, model_common);
+  return tensor_yaml(original.tensors.front(), model_common, ToldBiases(original, model_common).tells(0)) +
+         "\n";
 }
 
 }  // namespace memwall

@@ -7,9 +7,8 @@
 
 namespace memwall {
 
-// "attention: {heads: 32, kv_heads: 8}" on one line, or the several lines of a mixer, the first of which
-// starts at column 0 and the others with at least two blanks. Throws InputError where the format cannot
-// express the block.
+// "attention: {heads: 32, kv_heads: 8}" on one line, or the several lines of a run, the first of which
+// starts at column 0 and the others with at least two blanks.
 std::string block_yaml(const Block& block, const Common& common);
 
 }  // namespace memwall

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
-
-#include "input/error.h"
 
 namespace memwall {
 namespace {
@@ -53,9 +51,36 @@ const char* role_name(Role role) {
       return "lm_head";
     case Role::router:
       return "router";
+    case Role::bias:
+      return "bias";
     default:
       return "linear";
   }
+}
+
+const char* name_of(Read read) {
+  constexpr std::array<const char*, 4> kNames = {"always", "gathered", "per_expert", "never"};
+  return kNames[static_cast<std::size_t>(read)];
+}
+
+bool is_vector(Role role) { return role == Role::norm || role == Role::parameter || role == Role::bias; }
+
+// The bias that a reader makes of `bias: true`, or of a norm's kind.
+Tensor usual_bias(const Tensor& owner, const Common& common) {
+  return {.name = owner.name + ".bias",
+          .role = Role::bias,
+          .out = owner.out,
+          .copies = owner.copies,
+          .format = owner.role == Role::norm ? owner.format : common.small,
+          .read = owner.read,
+          .tied = owner.tied && owner.role != Role::lm_head};
+}
+
+// A state's word is no name for a tensor.
+std::string item_key(const std::string& name) {
+  constexpr std::array<std::string_view, 4> kStates = {"attention", "latent", "indexer", "recurrent"};
+  const bool state = std::find(kStates.begin(), kStates.end(), name) != kStates.end();
+  return yaml_key(state ? name + ".weight" : name);
 }
 
 }  // namespace
@@ -73,66 +98,65 @@ void add_kv(Flow& flow, const KvState& kv, bool rotary_is_usual) {
   flow.add_unless("rotary", kv.rotary, rotary_is_usual).add_unless("shared_kv", kv.shared, false);
 }
 
-std::string tensor_yaml(const Block& block, const Tensor& tensor, const Common& common) {
+ToldBiases::ToldBiases(const Block& block, const Common& common)
+    : told_(block.tensors.size()), tells_(block.tensors.size()) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < block.tensors.size(); ++i) places.emplace(block.tensors[i].name, i);
+  for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+    const Tensor& owner = block.tensors[i];
+    if (owner.role == Role::parameter || owner.role == Role::bias) continue;
+    if (owner.role == Role::norm && owner.norm != NormKind::layer) continue;
+    const auto found = places.find(owner.name + ".bias");
+    // It is read back right behind its owner.
+    if (found == places.end() || found->second != i + 1) continue;
+    if (block.tensors[i + 1] != usual_bias(owner, common)) continue;
+    tells_[i] = told_[i + 1] = true;
+  }
+}
+
+std::string tensor_yaml(const Tensor& tensor, const Common& common, bool tells) {
   Flow flow;
-  const bool vector =
-      tensor.role == Role::norm || tensor.role == Role::parameter || tensor.role == Role::bias;
+  const bool vector = is_vector(tensor.role);
   const bool table =
       tensor.role == Role::embedding || tensor.role == Role::positions || tensor.role == Role::lm_head;
-  const Format usual = table ? common.head : tensor.role == Role::linear ? common.weights : common.small;
-  const bool biased = block.find(tensor.name + ".bias") != nullptr;
-  if (tensor.role == Role::linear && !biased && !tensor.tied && tensor.read == Read::always &&
-      tensor.format == usual) {
-    return fmt::format("{}: [{}, {}]", yaml_scalar(tensor.name), tensor.out, tensor.in);
-  }
-  if (tensor.copies != 1)
-    throw InputError(fmt::format("{} cannot be written as YAML: experts outside a moe", tensor.name));
+  const bool weight = tensor.role == Role::linear || tensor.role == Role::expert;
+  const Format usual = table ? common.head : weight ? common.weights : common.small;
+  const bool plain = tensor.role == Role::linear && !tensor.tied && tensor.read == Read::always &&
+                     tensor.format == usual && tensor.copies == 1 && tensor.stored_bytes < 0;
+  if (plain && !tells) return fmt::format("{}: [{}, {}]", item_key(tensor.name), tensor.out, tensor.in);
   if (tensor.role == Role::norm) {
     flow.add("norm", tensor.out).add_unless("rows", tensor.rows, std::int64_t{1});
     flow.add_unless("kind", std::string(norm_kind_name(tensor.norm)),
                     std::string(norm_kind_name(common.norm)));
+    if (tensor.norm == NormKind::layer && !tells) flow.add("bias", false);
   } else if (vector) {
     flow.add("parameters", tensor.out * tensor.in);
+    if (tensor.role == Role::bias) flow.add("role", role_name(tensor.role));
   } else {
     flow.add("shape", fmt::format("[{}, {}]", tensor.out, tensor.in));
-    if (tensor.role != Role::linear) flow.add("role", role_name(tensor.role));
-    if (biased) flow.add("bias", true);
+    if (tensor.role != Role::linear && tensor.role != Role::expert) flow.add("role", role_name(tensor.role));
+    if (tells) flow.add("bias", true);
   }
-  const bool gathered = tensor.role == Role::embedding || tensor.role == Role::positions;
-  if (tensor.read == Read::never) flow.add("read", "never");
-  if (tensor.read == Read::gathered && !gathered) flow.add("read", "gathered");
-  if (tensor.read == Read::always && gathered) flow.add("read", "always");
+  flow.add_unless("experts", tensor.copies, std::int64_t{1});
+  const Read usual_read = tensor.copies > 1 ? Read::per_expert
+                          : tensor.role == Role::embedding || tensor.role == Role::positions ? Read::gathered
+                                                                                             : Read::always;
+  if (tensor.read != usual_read) flow.add("read", name_of(tensor.read));
   if (tensor.format != usual) flow.add("weights", format_name(tensor.format));
+  if (tensor.stored_bytes >= 0) flow.add("bytes", tensor.stored_bytes);
   if (tensor.tied) flow.add("tied", true);
-  return fmt::format("{}: {}", yaml_scalar(tensor.name), flow.braces());
-}
-
-std::string yaml_scalar(const std::string& text) {
-  const bool plain = !text.empty() &&
-                     std::all_of(text.begin(), text.end(),
-                                 [](unsigned char c) {
-                                   return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-' ||
-                                          c == '/' || c == ' ' || c == '(' || c == ')' || c >= 0x80;
-                                 }) &&
-                     std::isalpha(static_cast<unsigned char>(text.front())) != 0 && text.back() != ' ';
-  if (plain && text != "true" && text != "false" && text != "null" && text != "yes" && text != "no")
-    return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
+  return fmt::format("{}: {}", item_key(tensor.name), flow.braces());
 }
 
 std::string run_yaml(const Block& block, const Common& common) {
+  const ToldBiases biases(block, common);
   std::string text;
   auto state = block.states.begin();
   for (std::size_t i = 0; i <= block.tensors.size(); ++i) {
     for (; state != block.states.end() && state->before == i; ++state)
       text += "- " + std::visit(StateYaml{}, state->state) + "\n";
-    if (i == block.tensors.size() || block.owner_of(block.tensors[i]) != nullptr) continue;
-    text += "- " + tensor_yaml(block, block.tensors[i], common) + "\n";
+    if (i == block.tensors.size() || biases.is_told(i)) continue;
+    text += "- " + tensor_yaml(block.tensors[i], common, biases.tells(i)) + "\n";
   }
   return text;
 }

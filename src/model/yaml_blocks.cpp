@@ -17,28 +17,35 @@ using yaml::Node;
 
 constexpr Range kSize{1, std::int64_t{1} << 31};
 
-const std::vector<std::string> kLayerKeys = {"attention", "mlp",    "moe",    "mixer",
-                                             "kv_cache",  "repeat", "pattern"};
+const std::vector<std::string> kLayerKeys = {"attention", "mlp",    "moe",     "mixer", "run",
+                                             "kv_cache",  "repeat", "pattern", "blocks"};
 
 Common with_own_weights(Mapping& map, Common common) {
   if (const Node* node = map.optional("weights")) common.weights = read_format(*node, "weights");
   return common;
 }
 
-// formats: {q_proj: q4_k, v_proj: q6_k}: of single tensors.
+Tensor& tensor_of(const Node& key, Block& block) {
+  const auto it = std::find_if(block.tensors.begin(), block.tensors.end(),
+                               [&](const Tensor& t) { return t.name == key.text; });
+  if (it != block.tensors.end()) return *it;
+  std::vector<std::string> names;
+  for (const Tensor& tensor : block.tensors) names.push_back(tensor.name);
+  yaml::fail_unknown(key, "tensor in this block", key.text, names);
+}
+
+// formats: {q_proj: q4_k, v_proj: q6_k}, and bytes: {v_proj: 81920}: of single tensors.
 void read_formats(Mapping& map, Block& block) {
-  const Node* node = map.optional("formats");
-  if (node == nullptr) return;
-  if (node->kind != yaml::Kind::mapping) yaml::fail(*node, "formats must be a mapping of tensors to formats");
-  for (const auto& [key, value] : node->entries) {
-    const auto it = std::find_if(block.tensors.begin(), block.tensors.end(),
-                                 [&, name = key.text](const Tensor& t) { return t.name == name; });
-    if (it == block.tensors.end()) {
-      std::vector<std::string> names;
-      for (const Tensor& tensor : block.tensors) names.push_back(tensor.name);
-      yaml::fail_unknown(key, "tensor in this block", key.text, names);
-    }
-    it->format = read_format(value, "format");
+  if (const Node* node = map.optional("formats")) {
+    if (node->kind != yaml::Kind::mapping)
+      yaml::fail(*node, "formats must be a mapping of tensors to formats");
+    for (const auto& [key, value] : node->entries)
+      tensor_of(key, block).format = read_format(value, "format");
+  }
+  if (const Node* node = map.optional("bytes")) {
+    if (node->kind != yaml::Kind::mapping) yaml::fail(*node, "bytes must be a mapping of tensors to numbers");
+    for (const auto& [key, value] : node->entries)
+      tensor_of(key, block).stored_bytes = yaml::as_integer(value, "bytes", {0, std::int64_t{1} << 62});
   }
 }
 
@@ -49,7 +56,7 @@ void read_additions(Mapping& map, const Common& common, Block& block) {
     for (Tensor& tensor : block.tensors) tensor.tied = true;
   }
   if (const Node* extra = map.optional("extra")) {
-    Block additions;
+    Block additions{.kind = block.kind};
     read_run(*extra, common, additions);
     if (!additions.states.empty())
       yaml::fail(*extra, "extra holds tensors; a block with a further state is a mixer");
@@ -120,6 +127,8 @@ AttentionSpec read_heads(Mapping& map, std::int64_t hidden_size) {
 
 Block read_attention(const Node& node, const Common& model_common) {
   Mapping map(node, "attention");
+  if (std::optional<Block> written = read_written_out(BlockKind::attention, map, model_common))
+    return *written;
   const Common common = with_own_weights(map, model_common);
   AttentionSpec spec = read_heads(map, common.hidden_size);
   read_attention_biases(map, spec);
@@ -163,11 +172,7 @@ MlpSpec read_mlp_spec(Mapping& map) {
   MlpSpec spec;
   spec.intermediate = map.integer("intermediate", kSize);
   spec.gated = map.flag_or("gated", true);
-  if (const Node* node = map.optional("activation")) {
-    spec.activation = read_choice<ActivationKind>(
-        *node, "activation",
-        {{"silu", ActivationKind::silu}, {"gelu", ActivationKind::gelu}, {"relu", ActivationKind::relu}});
-  }
+  spec.activation = read_activation(map);
   spec.bias = map.flag_or("bias", false);
   spec.sub_norm = map.flag_or("sub_norm", false);
   spec.fused_gate_up = map.flag_or("fused_gate_up", false);
@@ -178,6 +183,7 @@ MlpSpec read_mlp_spec(Mapping& map) {
 
 Block read_mlp(const Node& node, const Common& model_common) {
   Mapping map(node, "mlp");
+  if (std::optional<Block> written = read_written_out(BlockKind::mlp, map, model_common)) return *written;
   const Common common = with_own_weights(map, model_common);
   Block block = mlp_block(common, read_mlp_spec(map));
   read_additions(map, common, block);
@@ -187,6 +193,7 @@ Block read_mlp(const Node& node, const Common& model_common) {
 
 Block read_moe(const Node& node, const Common& model_common) {
   Mapping map(node, "moe");
+  if (std::optional<Block> written = read_written_out(BlockKind::moe, map, model_common)) return *written;
   const Common common = with_own_weights(map, model_common);
   MoeSpec spec;
   spec.experts = map.integer("experts", {1, 1 << 20});
@@ -246,6 +253,12 @@ Block read_block(const Node& key, const Node& value, const Common& common) {
     if (key.text == "kv_cache") return read_kv_cache(value, common);
     if (key.text == "mlp") return read_mlp(value, common);
     if (key.text == "moe") return read_moe(value, common);
+    if (key.text == "run" && value.kind == yaml::Kind::sequence && !value.items.empty() &&
+        value.items.front().kind == yaml::Kind::mapping) {
+      Block block{.kind = BlockKind::shapes};
+      read_run(value, common, block);
+      return block;
+    }
     return read_shape(key, value, common);
   } catch (const std::overflow_error&) {
     yaml::fail(key, "this block's sizes multiply to more than 2^63 - 1");

@@ -19,6 +19,7 @@ using yaml::Node;
 
 constexpr Range kSize{1, std::int64_t{1} << 31};
 constexpr Range kCount{1, std::int64_t{1} << 50};
+constexpr Range kTotal{0, std::int64_t{1} << 50};
 constexpr std::int32_t kMostLayers = 10'000;
 constexpr std::int64_t kMostBlocks = 1'000'000;  // of one entry: a file of a megabyte must not take gigabytes
 
@@ -45,6 +46,25 @@ std::optional<Published> read_published(Mapping& top) {
   }
   map.finish();
   return published;
+}
+
+// What the reader of a checkpoint found besides the layers, as inspect writes it.
+void read_notes(Mapping& top, Model& model) {
+  model.approximate = top.flag_or("approximate", false);
+  model.warnings = top.text_list_or_empty("warnings");
+  const Node* list = top.optional("extras");
+  if (list == nullptr) return;
+  if (list->kind != yaml::Kind::sequence) yaml::fail(*list, "extras must be a list");
+  for (const Node& item : list->items) {
+    Mapping map(item, "an extra");
+    Extra extra;
+    extra.what = map.text("what");
+    extra.tensors = map.integer_or("tensors", kTotal, 0);
+    extra.parameters = map.integer_or("parameters", kTotal, 0);
+    extra.bytes = map.integer_or("bytes", kTotal, 0);
+    map.finish();
+    model.extras.push_back(std::move(extra));
+  }
 }
 
 // Appends one entry of `layers`: its layer or pattern, repeated.
@@ -146,6 +166,7 @@ Model model_from_yaml(const Node& document) {
   model.source = top.text_or("source", "");
   model.aliases = top.text_list_or_empty("aliases");
   model.published = read_published(top);
+  read_notes(top, model);
   Common common = read_common(top, model);
 
   model.hidden_size = common.hidden_size = top.integer_or("hidden_size", kSize, 0);
@@ -159,6 +180,7 @@ Model model_from_yaml(const Node& document) {
                 .final_norm = top.flag_or("final_norm", vocabulary)};
   const Node* own_embedding = top.optional("embedding");
   const Node* own_head = top.optional("head");
+  const Node* outside = top.optional("outside");
   const Node& layers = top.require("layers");
   top.finish();
 
@@ -179,6 +201,10 @@ Model model_from_yaml(const Node& document) {
       model.blocks.push_back(embedding_block(common, model.vocab_size, positions));
     }
     for (const Node& entry : layers.items) read_entry(entry, common, model);
+    if (outside != nullptr) {
+      model.blocks.push_back({.kind = BlockKind::shapes});
+      read_run(*outside, common, model.blocks.back());
+    }
     if (own_head != nullptr) {
       model.blocks.push_back({.kind = BlockKind::head});
       read_run(*own_head, common, model.blocks.back());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "model/block_yaml.h"
@@ -78,8 +80,7 @@ std::string layers_yaml(const Model& model, const Common& common) {
   const std::vector<Layer> layers = layers_of(model);
   std::vector<std::string> blocks;
   for (const Block& block : model.blocks) {
-    const bool outside = block.kind == BlockKind::embedding || block.kind == BlockKind::head;
-    blocks.push_back(outside ? "" : block_yaml(block, common));
+    blocks.push_back(block.layers.empty() ? "" : block_yaml(block, common));
   }
   const auto layer_text = [&](const Layer& layer) {
     std::set<std::string> keys;
@@ -116,6 +117,22 @@ std::string layers_yaml(const Model& model, const Common& common) {
   return text;
 }
 
+// What stands outside the layers and is neither embedding nor head: tensors of a checkpoint that no reader
+// understood. Their names need not be unique among several blocks.
+Block other_tensors(const Model& model) {
+  Block all;
+  std::unordered_set<std::string> names;
+  for (const Block& block : model.blocks) {
+    if (!block.layers.empty() || block.kind == BlockKind::embedding || block.kind == BlockKind::head)
+      continue;
+    for (Tensor tensor : block.tensors) {
+      while (!names.insert(tensor.name).second) tensor.name += "_2";
+      all.tensors.push_back(std::move(tensor));
+    }
+  }
+  return all;
+}
+
 // Keys for the usual embedding and head, or their runs.
 std::string outside_yaml(const Model& model, const Common& common) {
   const auto of_kind = [&](BlockKind kind) -> const Block* {
@@ -124,9 +141,11 @@ std::string outside_yaml(const Model& model, const Common& common) {
     }
     return nullptr;
   };
-  const auto formats_equal = [](const Block& a, const Block& b) {
+  const auto stored_alike = [](const Block& a, const Block& b) {
     for (std::size_t i = 0; i < a.tensors.size(); ++i) {
-      if (a.tensors[i].format != b.tensors[i].format) return false;
+      if (a.tensors[i].format != b.tensors[i].format ||
+          a.tensors[i].stored_bytes != b.tensors[i].stored_bytes)
+        return false;
     }
     return true;
   };
@@ -135,7 +154,7 @@ std::string outside_yaml(const Model& model, const Common& common) {
     const Tensor* positions = embedding->find("embed_positions");
     const std::int64_t rows = positions != nullptr ? positions->out : 0;
     const Block usual = embedding_block(common, model.vocab_size, rows);
-    if (same_shapes(usual, *embedding) && formats_equal(usual, *embedding)) {
+    if (same_shapes(usual, *embedding) && stored_alike(usual, *embedding)) {
       if (rows > 0) text += fmt::format("positions: {}\n", rows);
     } else {
       text += "embedding:\n" + prefixed(run_yaml(*embedding, common), "  ", "  ");
@@ -148,7 +167,7 @@ std::string outside_yaml(const Model& model, const Common& common) {
                         .bias = head->find("lm_head.bias") != nullptr,
                         .final_norm = head->find("final_norm") != nullptr};
     const Block usual = head_block(common, spec);
-    if (same_shapes(usual, *head) && formats_equal(usual, *head)) {
+    if (same_shapes(usual, *head) && stored_alike(usual, *head)) {
       if (spec.tied) text += "tie_embeddings: true\n";
       if (spec.bias) text += "lm_head_bias: true\n";
       if (spec.final_norm != (model.vocab_size > 0)) text += fmt::format("final_norm: {}\n", spec.final_norm);
@@ -156,6 +175,8 @@ std::string outside_yaml(const Model& model, const Common& common) {
       text += "head:\n" + prefixed(run_yaml(*head, common), "  ", "  ");
     }
   }
+  if (const Block other = other_tensors(model); !other.tensors.empty())
+    text += "outside:\n" + prefixed(run_yaml(other, common), "  ", "  ");
   return text;
 }
 
@@ -171,15 +192,36 @@ std::string plain_name(const std::string& name) {
   return plain.empty() ? "model" : plain;
 }
 
+std::string notes_yaml(const Model& model) {
+  std::string text = model.approximate ? "approximate: true\n" : "";
+  if (!model.warnings.empty()) text += "warnings:\n";
+  for (const std::string& warning : model.warnings) text += fmt::format("  - {}\n", yaml_scalar(warning));
+  if (!model.extras.empty()) text += "extras:\n";
+  for (const Extra& extra : model.extras) {
+    Flow flow;
+    flow.add("what", yaml_scalar(extra.what));
+    for (const auto& [key, value] :
+         {std::pair{"tensors", extra.tensors}, {"parameters", extra.parameters}, {"bytes", extra.bytes}}) {
+      flow.add_unless(key, value, std::int64_t{0});
+    }
+    text += fmt::format("  - {}\n", flow.braces());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string model_yaml(const Model& model) {
   const Common common = common_of(model);
   std::string text = fmt::format("name: {}\n", plain_name(model.name));
   if (!model.title.empty()) text += fmt::format("title: {}\n", yaml_scalar(model.title));
-  if (!model.aliases.empty()) text += fmt::format("aliases: [{}]\n", fmt::join(model.aliases, ", "));
+  if (!model.aliases.empty()) {
+    std::vector<std::string> aliases;
+    for (const std::string& alias : model.aliases) aliases.push_back(yaml_scalar(alias));
+    text += fmt::format("aliases: [{}]\n", fmt::join(aliases, ", "));
+  }
   if (!model.architecture.empty()) text += fmt::format("architecture: {}\n", yaml_scalar(model.architecture));
-  if (!model.source.empty()) text += fmt::format("source: {}\n", model.source);
+  if (!model.source.empty()) text += fmt::format("source: {}\n", yaml_scalar(model.source));
   if (model.published) {
     text += fmt::format("parameters:\n  published: {}\n  source: {}\n", model.published->parameters,
                         yaml_scalar(model.published->source));
@@ -189,11 +231,7 @@ std::string model_yaml(const Model& model) {
                           yaml_scalar(model.published->buffers_are));
     }
   }
-  for (const std::string& warning : model.warnings) text += fmt::format("# {}\n", warning);
-  for (const Extra& extra : model.extras) {
-    if (extra.bytes > 0)
-      text += fmt::format("# the checkpoint also holds {}, {} bytes\n", extra.what, extra.bytes);
-  }
+  text += notes_yaml(model);
   text += fmt::format("weights: {}\n", format_name(model.weights));
   const bool plain = is_plain_float(model.weights);
   const Format small = plain ? model.weights : Format{FormatKind::bf16, 0, false};

@@ -7,8 +7,7 @@
 
 namespace memwall {
 
-// The document: read back, it gives the same tensors, states and layers. What a checkpoint holds besides
-// stands in comments. Throws InputError where a block has a part that the format cannot express.
+// The document: read back, it gives the same tensors, states, layers, extras and warnings.
 std::string model_yaml(const Model& model);
 
 }  // namespace memwall

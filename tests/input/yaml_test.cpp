@@ -53,6 +53,43 @@ TEST(YamlParse, KeepsKindsOrderQuotesAndPositions) {
   EXPECT_EQ(*root.file, "f.yaml");
 }
 
+// yaml-cpp takes a quote that the file ends for one that ends there, and lets a text in quotes pass over
+// lines: either hides the keys behind a forgotten quotation mark.
+TEST(YamlParse, RefusesQuotesWithoutAnEnd) {
+  constexpr const char* kMessage = "a quote without an end; a text in quotes ends with";
+  for (const char* text :
+       {"a: 1\nb: \"x\nc: 2\n", "a: 1\nb: 'x\nc: 2\n", "a: 1\nb: \"x\nc: \"\n", "a: 1\nb: 'it''s\nc: 2\n",
+        "a: 1\nb: \"x\\\"\nc: 2\n", "a: 1\nb: \"x\r\nc: 2\r\n", "a: 1\nb: [x, \"y]\nc: 2\n",
+        "\xef\xbb\xbf"
+        "a: 1\nb: \"x\nc: 2\n",
+        "a: 1\n'b: x\nc: 2\n", "a: 1\nb: \"\n"}) {
+    const std::string message = parse_error(text);
+    EXPECT_THAT(message, StartsWith("f.yaml:2:")) << text;
+    EXPECT_THAT(message, HasSubstr(kMessage)) << text;
+  }
+  EXPECT_THAT(parse_error("a: 1\nb: \"x\nc: 2\n"), StartsWith("f.yaml:2:4: "));
+  EXPECT_THAT(parse_error("a: 1\nb: [x, \"y]\nc: 2\n"), StartsWith("f.yaml:2:8: "));
+}
+
+TEST(YamlParse, ReadsQuotesThatEnd) {
+  const Node root = parse(
+      "\xef\xbb\xbf"
+      "a: 'it''s'\nb: \"say \\\"x\\\"\"\nc: it's \"fine\"\nd: ''\ne: \"\\\\\"\n\"f: g\": >-\n  \"x\nh: "
+      "\xc3\xa4 # \"y\n",
+      "f");
+  EXPECT_EQ(root.find("a")->text, "it's");
+  EXPECT_EQ(root.find("b")->text, "say \"x\"");
+  EXPECT_EQ(root.find("c")->text, "it's \"fine\"");
+  EXPECT_EQ(root.find("d")->text, "");
+  EXPECT_EQ(root.find("e")->text, "\\");
+  EXPECT_NE(root.find("f: g"), nullptr);
+  EXPECT_NE(root.find("h"), nullptr);
+}
+
+TEST(YamlParse, RefusesTags) {
+  EXPECT_THAT(parse_error("a: !!int \"4\"\n"), HasSubstr("f.yaml:1:4: tags are not read here"));
+}
+
 TEST(YamlParse, ReadsByteOrderMarksCarriageReturnsAndMarkers) {
   EXPECT_EQ(parse("\xef\xbb\xbf"
                   "a: 1\n",

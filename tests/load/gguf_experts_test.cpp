@@ -75,13 +75,13 @@ TEST_F(GgufModels, ReadsTheExpertsOfOldFiles) {
 
 // NVFP4 keeps an f32 a tensor beside it, which memwall's format has inside.
 TEST_F(GgufModels, ScalesBelongToTheirTensor) {
-  SmallGguf file("llama", 1);
+  SmallGguf file("arcee", 1);
   file.heads().tables().attention(0);
   file.tensor("blk.0.ffn_up.weight", "NVFP4", {64, 96});
   file.at(0, "ffn_up.scale", {1});
   file.tensor("blk.0.ffn_down.weight", "Q2_0", {128, 64});
   EXPECT_THAT(model_refusal(file), HasSubstr("'blk.0.ffn_up.weight' has 96 rows"));
-  SmallGguf fits("llama", 1);
+  SmallGguf fits("arcee", 1);
   fits.heads().tables().attention(0);
   fits.tensor("blk.0.ffn_up.weight", "NVFP4", {64, 128});
   fits.at(0, "ffn_up.scale", {1});

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "cost/op.h"
 #include "paths.h"
@@ -73,6 +76,7 @@ TEST_F(GgufModels, RefusesMetadataThatContradictTheTensors) {
   EXPECT_EQ(model_refusal(no_output), "the tensor 'blk.0.attn_v.weight' is missing");
   SmallGguf narrow("llama", 1);
   narrow.heads().tables().attention(0).at(0, "ffn_up.weight", {64, 96}).at(0, "ffn_down.weight", {90, 64});
+  narrow.at(0, "ffn_gate.weight", {64, 90});
   EXPECT_EQ(model_refusal(narrow),
             "tensor 'blk.0.ffn_up.weight' has 96 rows, but 'blk.0.ffn_down.weight' makes 90");
   SmallGguf bias = one_layer();
@@ -102,7 +106,7 @@ TEST_F(GgufModels, RefusesExpertsThatCannotBe) {
   SmallGguf uneven("llama", 1);
   uneven.heads().key("expert_count", 8).key("expert_used_count", 2).tables().attention(0);
   uneven.at(0, "ffn_gate_inp.weight", {64, 8}).at(0, "ffn_up_exps.weight", {64, 32, 8});
-  uneven.at(0, "ffn_down_exps.weight", {32, 64, 7});
+  uneven.at(0, "ffn_gate_exps.weight", {64, 32, 8}).at(0, "ffn_down_exps.weight", {32, 64, 7});
   EXPECT_EQ(model_refusal(uneven),
             "tensor 'blk.0.ffn_down_exps.weight' must hold a matrix for each of 8 experts; its shape is 7 x "
             "64 x 32");
@@ -166,6 +170,76 @@ TEST_F(GgufModelSamples, AVocabularyIsNoModel) {
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   EXPECT_EQ(error_of([&] { load_gguf(path); }),
             path + ": holds a vocabulary and no tensors; name a file that holds the model's weights");
+}
+
+// A decoder's tensors but for those of `missing`; `experts`: with experts and a shared one in place of MLPs.
+SmallGguf without(const std::string& architecture, const std::set<std::string>& missing, bool experts,
+                  std::uint32_t layers = 2) {
+  SmallGguf file(architecture, layers);
+  file.heads();
+  if (experts) file.key("expert_count", 8).key("expert_used_count", 2);
+  const auto add = [&](const std::string& name, const std::vector<std::uint64_t>& ne) {
+    if (!missing.contains(name)) file.add(name, ne);
+  };
+  add("token_embd.weight", {64, 128});
+  add("output_norm.weight", {64});
+  add("output.weight", {64, 128});
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    const std::string at = "blk." + std::to_string(layer) + ".";
+    add(at + "attn_norm.weight", {64});
+    add(at + "attn_q.weight", {64, 64});
+    add(at + "attn_k.weight", {64, 32});
+    add(at + "attn_v.weight", {64, 32});
+    add(at + "attn_output.weight", {64, 64});
+    add(at + "ffn_norm.weight", {64});
+    if (experts) add(at + "ffn_gate_inp.weight", {64, 8});
+    for (const std::string& suffix :
+         experts ? std::vector<std::string>{"_exps", "_shexp"} : std::vector<std::string>{""}) {
+      const std::vector<std::uint64_t> stack =
+          suffix == "_exps" ? std::vector<std::uint64_t>{8} : std::vector<std::uint64_t>{};
+      const auto matrix = [&](std::uint64_t in, std::uint64_t out) {
+        std::vector<std::uint64_t> ne{in, out};
+        ne.insert(ne.end(), stack.begin(), stack.end());
+        return ne;
+      };
+      add(at + "ffn_gate" + suffix + ".weight", matrix(64, 96));
+      add(at + "ffn_up" + suffix + ".weight", matrix(64, 96));
+      add(at + "ffn_down" + suffix + ".weight", matrix(96, 64));
+    }
+  }
+  return file;
+}
+
+// Never another tensor's name, and never a model of another kind: without ffn_gate an ungated one, without
+// output one whose head is its embedding.
+TEST_F(GgufModels, AMissingTensorIsNamedItself) {
+  for (const bool experts : {false, true}) {
+    model_of(without("olmoe", {}, experts));
+    std::vector<std::string> names = {"token_embd", "output_norm", "output"};
+    for (const char* stem : {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm"})
+      names.push_back(std::string("blk.0.") + stem);
+    if (experts) names.push_back("blk.1.ffn_gate_inp");
+    for (const std::string& suffix :
+         experts ? std::vector<std::string>{"_exps", "_shexp"} : std::vector<std::string>{""}) {
+      for (const char* stem : {"ffn_gate", "ffn_up", "ffn_down"}) names.push_back("blk.1." + (stem + suffix));
+    }
+    for (const std::string& name : names) {
+      EXPECT_EQ(model_refusal(without("olmoe", {name + ".weight"}, experts)),
+                "the tensor '" + name + ".weight' is missing");
+    }
+  }
+  // Of a single layer, with no other to compare it with.
+  for (const std::string name : {"attn_norm", "attn_q", "ffn_gate"}) {
+    EXPECT_EQ(model_refusal(without("llama", {"blk.0." + name + ".weight"}, false, 1)),
+              "the tensor 'blk.0." + name + ".weight' is missing");
+  }
+  // Llama's head may be its embedding.
+  EXPECT_TRUE(model_of(without("llama", {"output.weight"}, false)).blocks.back().find("lm_head")->tied);
+  // Of an architecture that is not known, what its other layers have is wanted, and no more.
+  EXPECT_EQ(model_refusal(without("novel", {"blk.1.ffn_gate.weight"}, false)),
+            "the tensor 'blk.1.ffn_gate.weight' is missing");
+  EXPECT_FALSE(
+      model_of(without("novel", {"blk.0.ffn_gate.weight", "blk.1.ffn_gate.weight"}, false)).blocks[2].gated);
 }
 
 }  // namespace
