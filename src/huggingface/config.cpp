@@ -7,6 +7,7 @@
 #include <array>
 
 #include "huggingface/inert_keys.h"
+#include "huggingface/null_keys.h"
 #include "input/error.h"
 
 namespace memwall {
@@ -16,63 +17,6 @@ namespace {
 constexpr std::array kNests = {"text_config",     "llm_config",
                                "language_config", "thinker_config.text_config",
                                "thinker_config",  "language_model_config"};
-
-// Keys whose null no modelling code takes for "left out": transformers 5.24 annotates them without None in
-// every configuration class of a decoder that has them, and computes with them unasked.
-constexpr std::array<std::string_view, 54> kNeverNull = {"adapter_rank",
-                                                         "altup_num_inputs",
-                                                         "attn_layer_offset",
-                                                         "attn_layer_period",
-                                                         "attention_k_eq_v",
-                                                         "conv_L_cache",
-                                                         "conv_kernel",
-                                                         "decoder_sparse_step",
-                                                         "dense_intermediate_size",
-                                                         "do_layer_norm_before",
-                                                         "enable_moe_block",
-                                                         "expert_layer_offset",
-                                                         "expert_layer_period",
-                                                         "ffn_proj_factor",
-                                                         "hc_mult",
-                                                         "hidden_size",
-                                                         "hidden_size_per_layer_input",
-                                                         "index_head_dim",
-                                                         "index_n_heads",
-                                                         "index_topk",
-                                                         "interleave_moe_layer_step",
-                                                         "intermediate_size_mlp",
-                                                         "is_moe",
-                                                         "laurel_rank",
-                                                         "layer_group_size",
-                                                         "linear_conv_kernel_dim",
-                                                         "moe_hidden_size",
-                                                         "moe_layer_freq",
-                                                         "moe_layer_frequency",
-                                                         "moe_topk",
-                                                         "n_embd",
-                                                         "n_head",
-                                                         "n_layer",
-                                                         "n_mamba_heads",
-                                                         "num_attention_heads",
-                                                         "num_hidden_layers",
-                                                         "num_kv_shared_layers",
-                                                         "num_layers",
-                                                         "num_mem_blocks",
-                                                         "o_groups",
-                                                         "o_lora_rank",
-                                                         "qk_dim_factor",
-                                                         "qk_nope_head_dim",
-                                                         "qk_rope_head_dim",
-                                                         "shared_expert_intermediate_size",
-                                                         "shared_intermediate_size",
-                                                         "ssm_state_size",
-                                                         "state_size",
-                                                         "swa_head_dim",
-                                                         "swa_num_attention_heads",
-                                                         "swa_num_key_value_heads",
-                                                         "use_conv_bias",
-                                                         "v_dim_factor",
-                                                         "vocab_size"};
 
 void move_to(json::Value& value, const json::Value& place) {
   value.line = place.line;
@@ -147,8 +91,7 @@ Config::Found Config::look_up(Names names, bool outer_too) const {
   }
   if (found.value != nullptr) return found;
   if (null != nullptr) {
-    if (std::find(kNeverNull.begin(), kNeverNull.end(), null_name) != kNeverNull.end())
-      fail_at(*null, fmt::format("{} must be a value, not null", null_name));
+    if (!takes_null(type_, null_name)) fail_at(*null, fmt::format("{} must be a value, not null", null_name));
     return found;
   }
   if (defaults_ == nullptr) return found;

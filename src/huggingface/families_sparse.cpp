@@ -12,6 +12,7 @@ namespace memwall {
 namespace {
 
 void minimax_m3(const Config& config, Plan& plan) {
+  config.layer_list({"moe_layer_freq"});  // of this family it is no number
   plan.mlp.intermediate = config.integer_or({"dense_intermediate_size"}, plan.mlp.intermediate);
   if (plan.moe.experts > 0 && plan.moe.shared_intermediate == 0)
     plan.moe.shared_intermediate = plan.moe.expert.intermediate;
@@ -72,6 +73,7 @@ std::vector<Block> llama4_mixer(const Config& config, const Plan& plan, const La
 }
 
 void mimo_v2(const Config& config, Plan& plan) {
+  config.layer_list({"moe_layer_freq"});  // of this family it is no number
   plan.attention.v_head_dim = config.integer_or({"v_head_dim"}, plan.attention.head_dim);
 }
 

@@ -188,6 +188,9 @@ Plan read_plan(const Config& config, const Family& family, Format dtype) {
   const std::optional<bool> tied = config.outer_flag("tie_word_embeddings");
   plan.head.tied = tied ? *tied : config.flag_or({"tie_word_embeddings", "tie_embeddings"}, family.tied);
   plan.head.bias = family.lm_head_bias;
+  if (family.positions != nullptr && config.is_null({family.positions, "max_position_embeddings"}))
+    config.fail_about({family.positions, "max_position_embeddings"},
+                      fmt::format("{} must be a value, not null", family.positions));
   if (family.positions != nullptr)
     plan.positions =
         config.integer_or({family.positions, "max_position_embeddings"}, 0) + family.extra_positions;
