@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
+#include "format/checked.h"
 #include "huggingface/quantization_scheme.h"
 #include "input/error.h"
 
@@ -38,7 +40,12 @@ Roles roles_of(const Tensor& tensor) {
 
 class Application {
  public:
-  Application(QuantizationScheme scheme, Model& model) : scheme_(std::move(scheme)), model_(model) {
+  Application(QuantizationScheme scheme, const QuantizedModel& quantized, Model& model)
+      : scheme_(std::move(scheme)),
+        model_(model),
+        names_(quantized.type),
+        roots_(path_roots(quantized.type, quantized.nested)),
+        used_(scheme_.rules.size(), false) {
     formats_.emplace_back();
     for (const QuantizationRule& rule : scheme_.rules) {
       auto at = std::find(formats_.begin(), formats_.end(), rule.format);
@@ -53,6 +60,7 @@ class Application {
     model_.blocks = std::move(blocks);
     if (scheme_.kv) model_.kv = *scheme_.kv;
     model_.warnings.insert(model_.warnings.end(), scheme_.warnings.begin(), scheme_.warnings.end());
+    doubt();
     name_formats();
     if (!quantises()) {
       model_.warnings.push_back(fmt::format(
@@ -61,13 +69,28 @@ class Application {
   }
 
  private:
+  // What makes the bytes doubtful. Modules that are to have a format and that the model lacks would else go
+  // unseen; those that are to stay may be a vision tower's.
+  void doubt() {
+    for (std::size_t r = 0; r < used_.size(); ++r) {
+      const QuantizationRule& rule = scheme_.rules[r];
+      if (used_[r] || !rule.format || !rule.modules || rule.modules->empty()) continue;
+      scheme_.doubts.push_back(
+          fmt::format("its quantization_config names modules as {} that this model does not have",
+                      format_name(rule.format->format)));
+    }
+    if (scheme_.doubts.empty()) return;
+    model_.approximate = true;
+    model_.warnings.insert(model_.warnings.end(), scheme_.doubts.begin(), scheme_.doubts.end());
+  }
+
   // A pattern that leaves out more than was meant, or a method for parts the model lacks, would else go
   // unseen.
   bool quantises() const {
     for (const Block& block : model_.blocks) {
       for (const Tensor& tensor : block.tensors) {
         const bool weight = tensor.role == Role::linear || tensor.role == Role::expert;
-        if (weight && !is_plain_float(tensor.format)) return true;
+        if (weight && (!is_plain_float(tensor.format) || tensor.stored_bytes >= 0)) return true;
       }
     }
     return false;
@@ -81,11 +104,13 @@ class Application {
     for (std::size_t r = 0; r < scheme_.rules.size(); ++r) {
       QuantizationRule& rule = scheme_.rules[r];
       const auto set = [&](std::size_t layer, std::size_t tensor) {
-        const bool applies = (roles_of(block.tensors[tensor]) & rule.roles) != 0;
-        if (applies && !block.tensors[tensor].tied) rows[layer][tensor] = format_of_rule_[r];
+        const Tensor& given = block.tensors[tensor];
+        if ((roles_of(given) & rule.roles) == 0) return;
+        used_[r] = true;
+        if (!given.tied && given.in % rule.divisor == 0) rows[layer][tensor] = format_of_rule_[r];
       };
       if (rule.modules) {
-        rule.modules->mark(block, names_.of(block), budget_, set);
+        rule.modules->mark(block, names_.of(block), roots_, budget_, set);
         continue;
       }
       for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -107,14 +132,17 @@ class Application {
       if (is_new) {
         blocks.push_back(block);
         for (std::size_t tensor = 0; tensor < block.tensors.size(); ++tensor) {
-          const std::optional<Format>& format = formats_[rows[layer][tensor]];
-          if (!format) continue;
-          blocks.back().tensors[tensor].format = *format;
-          blocks.back().tensors[tensor].stored_bytes = -1;
+          const std::optional<StoredAs>& as = formats_[rows[layer][tensor]];
+          if (as) store(*as, blocks.back().tensors[tensor]);
         }
       }
       if (!layers.empty()) blocks[at->second].layers.push_back(layers[layer]);
     }
+  }
+
+  static void store(const StoredAs& as, Tensor& tensor) {
+    tensor.format = as.format;
+    tensor.stored_bytes = as.is_plain() ? -1 : checked_mul(as.bytes(tensor.out, tensor.in), tensor.copies);
   }
 
   // A tied head's format, and the model's own: the one that most of the linears' weights have, and the
@@ -122,10 +150,17 @@ class Application {
   void name_formats() {
     std::vector<std::pair<Format, double>> weights;
     std::optional<Format> head;
+    std::int64_t head_bytes = -1;
     for (Block& block : model_.blocks) {
       for (Tensor& tensor : block.tensors) {
-        if (tensor.role == Role::lm_head && tensor.tied && head) tensor.format = *head;  // the embedding's
-        if (tensor.role == Role::lm_head || (tensor.role == Role::embedding && !head)) head = tensor.format;
+        if (tensor.role == Role::lm_head && tensor.tied && head) {  // the embedding's
+          tensor.format = *head;
+          tensor.stored_bytes = head_bytes;
+        }
+        if (tensor.role == Role::lm_head || (tensor.role == Role::embedding && !head)) {
+          head = tensor.format;
+          head_bytes = tensor.stored_bytes;
+        }
         if ((roles_of(tensor) & kEveryLayer) == 0) continue;
         auto at = std::find_if(weights.begin(), weights.end(),
                                [&](const auto& known) { return known.first == tensor.format; });
@@ -143,27 +178,49 @@ class Application {
 
   QuantizationScheme scheme_;
   Model& model_;
-  std::vector<std::optional<Format>> formats_;  // the first: as it is
-  std::vector<std::uint16_t> format_of_rule_;
   NameTable names_;
+  PathRoots roots_;
+  std::vector<bool> used_;                        // by rule: some tensor is what it names
+  std::vector<std::optional<StoredAs>> formats_;  // the first: as it is
+  std::vector<std::uint16_t> format_of_rule_;
   ModuleList::Budget budget_{kSteps};
 };
 
 void apply(const QuantizationSection& section, const QuantizedModel& quantized, Model& model) {
   if (section.value().kind != json::Kind::object) section.fail("a quantisation is described by an object");
   try {
-    Application(read_quantization(section, quantized), model).run();
+    QuantizationScheme scheme = read_quantization(section, quantized);
+    if (const std::vector<std::string> keys = section.unasked(); !keys.empty()) {
+      std::string names;
+      for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + json::printable(key);
+      scheme.doubts.push_back(
+          fmt::format("its quantization_config has keys that are not understood: {}", names));
+    }
+    Application(std::move(scheme), quantized, model).run();
   } catch (const std::length_error&) {
     section.fail("its lists of modules hold more patterns than are worked through");
   }
 }
 
+// mlx-lm writes its settings as "quantization", older releases there alone. Its files hold what that says,
+// whatever the quantization_config of the model it was made from said.
+const json::Value* settings_of(const Config& config) {
+  const json::Value* mlx = config.find({"quantization"}, true);
+  const bool is_mlx = mlx != nullptr && mlx->kind == json::Kind::object &&
+                      mlx->find("group_size") != nullptr && mlx->find("bits") != nullptr;
+  if (is_mlx) return mlx;
+  return config.find({"quantization_config", "compression_config", "quantization"}, true);
+}
+
 }  // namespace
 
 void apply_quantization(const Config& config, Model& model) {
-  const json::Value* value = config.find({"quantization_config", "compression_config"}, true);
+  const json::Value* value = settings_of(config);
   if (value == nullptr) return;
-  QuantizedModel quantized{.type = config.type(), .expert_dtype = config.text_or({"expert_dtype"}, "")};
+  const QuantizedModel quantized{.type = config.type(),
+                                 .expert_dtype = config.text_or({"expert_dtype"}, ""),
+                                 .dtype = model.weights,
+                                 .nested = config.nested()};
   apply(QuantizationSection(config.file(), *value), quantized, model);
 }
 
@@ -174,7 +231,7 @@ void apply_quantization_file(const std::string& path, Model& model) {
 void apply_quantization(const json::Document& document, Model& model) {
   const json::Value* inner = document.root.find("quantization");
   apply(QuantizationSection(document.file, inner != nullptr ? *inner : document.root),
-        {.type = model.architecture, .expert_dtype = ""}, model);
+        {.type = model.architecture, .expert_dtype = "", .dtype = model.weights, .nested = true}, model);
 }
 
 }  // namespace memwall

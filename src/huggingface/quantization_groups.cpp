@@ -1,9 +1,8 @@
-// compressed-tensors, NVIDIA's ModelOpt and AMD's Quark: their configurations name groups of modules and say
-// how each is stored.
+// compressed-tensors: its configuration names groups of modules and says how each is stored.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include "huggingface/quantization_scheme.h"
 
@@ -14,42 +13,155 @@ using Section = QuantizationSection;
 using Scheme = QuantizationScheme;
 
 constexpr std::size_t kMostGroups = 100;
-
-constexpr Format kF8Blocks{FormatKind::f8_e4m3_b128, 0, false};
-
-bool is_128(const json::Value& v) { return v.kind == json::Kind::number && v.text == "128"; }
+constexpr Range kSides{1, 1 << 20};
 
 // compressed-tensors' QuantizationArgs: num_bits, type, strategy, group_size, symmetric. ModelOpt leaves the
 // strategy out.
-Format weights_format(const Section& weights) {
-  const std::int64_t bits = weights.integer_or("num_bits", 8);
-  const std::string type = weights.word_or("type", "int");
-  const std::int64_t group = weights.integer_or("group_size", 0);
-  std::string strategy = weights.word_or("strategy", group > 0 ? "group" : group < 0 ? "channel" : "tensor");
-  if (strategy == "tensor_group") strategy = "group";
-  const bool grouped = strategy == "group";
-  if (type == "float" && bits == 4 && grouped && group == 16) return kNvfp4;
-  if (type == "float" && bits == 4 && grouped && group == 32) return kMxfp4;
-  if (type == "float" && bits == 8 && grouped && group == 32) return kMxfp8;
-  if (type == "float" && bits == 8 && strategy == "tensor") return kF8;
-  if (type == "float" && bits == 8 && strategy == "channel") return kF8Channel;
-  if (type == "float" && bits == 8 && strategy == "block") {
-    const json::Value* block = weights.find("block_structure");
-    if (block != nullptr && block->items.size() == 2 && is_128(block->items[0]) && is_128(block->items[1])) {
-      return kF8Blocks;
-    }
+struct Weights {
+  std::int64_t bits = 8;
+  bool integers = true;
+  std::string strategy;
+  std::int64_t group = 0;
+  bool symmetric = true;
+  std::int64_t block_rows = 0;
+  std::int64_t block_columns = 0;
+};
+
+Weights read_weights(const Section& section) {
+  Weights w{.bits = section.integer_or("num_bits", 8),
+            .integers = section.word_or("type", "int") == "int",
+            .strategy = "",
+            .group = section.integer_or("group_size", 0),
+            .symmetric = section.flag_or("symmetric", true)};
+  w.strategy = section.word_or("strategy", w.group > 0 ? "group" : w.group < 0 ? "channel" : "tensor");
+  if (w.strategy == "tensor_group") w.strategy = "group";
+  const json::Value* block = section.find("block_structure");
+  if (w.strategy == "block" && block != nullptr && block->items.size() == 2) {
+    w.block_rows = json::as_integer(section.file(), block->items[0], "block_structure", kSides);
+    w.block_columns = json::as_integer(section.file(), block->items[1], "block_structure", kSides);
   }
-  if (type == "int" && (grouped || strategy == "channel")) {
-    const bool symmetric = weights.flag_or("symmetric", true);
-    return int_format(weights, bits, grouped ? group : -1, symmetric ? ZeroPoints::none : ZeroPoints::packed);
-  }
-  weights.fail(fmt::format("weights of type '{}' with {} bits and strategy '{}'{} are not supported",
-                           json::printable(type), bits, json::printable(strategy),
-                           group > 0 ? fmt::format(" in groups of {}", group) : ""));
+  return w;
 }
 
-// Of `num_bits` and `type`, or of a name: "FP8".
-std::optional<KvFormat> kv_format(const Section& section, const char* key, Scheme& scheme) {
+[[noreturn]] void refuse(const Section& section, const Weights& w, const std::string& format) {
+  section.fail(fmt::format("weights of type '{}' with {} bits and strategy '{}'{}{} are not supported",
+                           w.integers ? "int" : "float", w.bits, json::printable(w.strategy),
+                           w.group > 0 ? fmt::format(" in groups of {}", w.group) : "",
+                           format.empty() ? "" : fmt::format(" in format '{}'", json::printable(format))));
+}
+
+// One value a byte: float-quantized, int-quantized and naive-quantized hold any number of bits so. Scales
+// have the model's type, a zero point is a byte.
+StoredAs naive(const Section& section, const Weights& w, const std::string& format, std::int64_t scale) {
+  if (w.bits > 8 || (!w.integers && w.bits != 8)) refuse(section, w, format);
+  const std::int64_t beside = scale + (w.integers && !w.symmetric ? 1 : 0);
+  const bool f32 = beside == 4;  // as the formats' own
+  if (w.strategy == "tensor") {
+    if (f32 && !w.integers) return kF8;
+    return stored_in_units(w.integers ? kInt8Channel : kF8, 1, 1, beside, 0, 0);
+  }
+  if (w.strategy == "channel") {
+    const Format as = w.integers ? kInt8Channel : kF8Channel;
+    return f32 ? StoredAs(as) : stored_in_units(as, 1, 1, beside, 1, 0);
+  }
+  if (w.strategy == "group" && w.group > 0) {
+    if (!w.integers) return stored_in_units(kF8Channel, 1, 1, beside, 1, w.group);
+    const Format as = int_format(section, 8, w.group, ZeroPoints::none);
+    return beside == 2 ? StoredAs(as) : stored_in_units(as, 1, 1, beside, 1, w.group);
+  }
+  if (w.strategy == "block" && w.block_rows > 0) {
+    const Format as = w.integers ? kInt8Channel : Format{FormatKind::f8_e4m3_b128, 0, false};
+    if (f32 && !w.integers && w.block_rows == 128 && w.block_columns == 128) return as;
+    return stored_in_units(as, 1, 1, beside, w.block_rows, w.block_columns);
+  }
+  refuse(section, w, format);
+}
+
+// 2:4 sparse: half of the values, and where they stand. Marlin's packing (marlin-24) has 4 or 8 bits a value
+// and 4 for two of four positions; the bitmask one bit a weight (sparse-24-bitmask).
+StoredAs half_of(StoredAs as, std::int64_t value_bits, std::int64_t place_bits) {
+  as.unit_bytes = value_bits / 2 + place_bits;  // for 8 weights
+  as.unit_weights = 8;
+  return as;
+}
+
+StoredAs weights_format(const Section& section, const std::string& format, bool activations,
+                        const QuantizedModel& model) {
+  const Weights w = read_weights(section);
+  const bool grouped = w.strategy == "group";
+  if (format == "marlin_24") {
+    if (!w.integers || (w.bits != 4 && w.bits != 8)) refuse(section, w, format);
+    const Format as = int_format(section, w.bits, grouped ? w.group : -1, ZeroPoints::none);
+    return half_of(stored_in_units(as, 1, 1, 2, 1, grouped ? w.group : 0), w.bits, 1);
+  }
+  if (!w.integers && grouped) {
+    if (w.bits == 4 && w.group == 16) return kNvfp4;
+    if (w.bits == 4 && w.group == 32) return kMxfp4;
+    if (w.bits == 8 && w.group == 32) return kMxfp8;
+    // mxfp6-pack-quantized: four values in three bytes, an 8-bit scale for 32.
+    if (w.bits == 6 && w.group == 32)
+      return stored_in_units({FormatKind::int6_group, 32, false}, 3, 4, 1, 1, 32);
+  }
+  const bool whole_bytes =
+      format == "int_quantized" || format == "naive_quantized" || format == "float_quantized";
+  // As infer_module_format does where none is stated.
+  const bool packed = format == "pack_quantized" || (!whole_bytes && w.integers && !activations);
+  if (packed && w.integers && (grouped || w.strategy == "channel")) {
+    if (w.bits == 8 && !grouped) return naive(section, w, format, model.scale_bytes());
+    return int_format(section, w.bits, grouped ? w.group : -1,
+                      w.symmetric ? ZeroPoints::none : ZeroPoints::packed);
+  }
+  return naive(section, w, format, model.scale_bytes());
+}
+
+// The roles of a module's class; nothing where the class is not known.
+std::optional<Roles> class_roles(const std::string& name) {
+  // The head is an nn.Linear, too, but transformers and vLLM leave it alone unless it is named.
+  if (name == "Linear" || name == "LinearBase") return kEveryLayer;
+  if (name == "FusedMoE") return kExperts;
+  if (name == "Embedding") return kEmbedding;
+  if (name == "ParallelLMHead") return kHead;
+  return std::nullopt;
+}
+
+// A class is one word that begins with a capital.
+bool is_class(const std::string& name) {
+  return !name.empty() && name[0] >= 'A' && name[0] <= 'Z' && name.find_first_of(".*:") == std::string::npos;
+}
+
+// sparse-24-bitmask: the same modules, half of their values and a bit for each.
+void halve(const Section& section, const QuantizedModel& model, Scheme& scheme) {
+  const std::optional<Section> sparse = section.section("sparsity_config");
+  if (!sparse) return;
+  const std::string format = sparse->word_or("format", "dense");
+  if (format == "dense") return;
+  if (format != "sparse_24_bitmask") {
+    sparse->fail(
+        fmt::format("sparse weights ('{}') are not supported: how many are zero is not stated; the "
+                    "checkpoint's safetensors can be read instead",
+                    json::printable(format)));
+  }
+  if (scheme.rules.empty()) {
+    const StoredAs plain = stored_in_units(model.dtype, 1, 1, 0, 0, 0);
+    scheme.rules.push_back({.roles = kEveryLayer, .format = plain, .modules = std::nullopt});
+  }
+  for (QuantizationRule& rule : scheme.rules) {
+    if (!rule.format) continue;
+    const FormatKind kind = rule.format->format.kind;
+    const bool bytes =
+        kind == FormatKind::f8_e4m3 || kind == FormatKind::f8_e4m3_channel || kind == FormatKind::int8_group;
+    const bool plain = is_plain_float(rule.format->format);
+    if (!plain && (!bytes || rule.format->unit_bytes == 0))
+      sparse->fail("sparse weights of this format are not supported");
+    rule.format = half_of(*rule.format, plain ? 8 * model.scale_bytes() : 8, 1);
+  }
+  keep_modules(*sparse, {"ignore"}, scheme);
+}
+
+}  // namespace
+
+std::optional<KvFormat> kv_format(const QuantizationSection& section, const char* key,
+                                  QuantizationScheme& scheme) {
   const json::Value* value = section.find(key);
   if (value == nullptr) return std::nullopt;
   std::string name;
@@ -69,168 +181,53 @@ std::optional<KvFormat> kv_format(const Section& section, const char* key, Schem
   return std::nullopt;
 }
 
-// Rules for config_groups: those that name classes ("Linear") first, so that names overrule them.
-void add_groups(const Section& section, Scheme& scheme) {
+void add_groups(const QuantizationSection& section, const QuantizedModel& model, QuantizationScheme& scheme) {
   const std::optional<Section> groups = section.section("config_groups");
   if (!groups) return;
   if (groups->value().items.size() > kMostGroups) groups->fail("more than 100 config_groups");
+  const std::string whole = section.word_or("format", "");
   std::vector<QuantizationRule> by_name;
   for (const json::Value& item : groups->value().items) {
     const Section group(section.file(), item);
     const std::optional<Section> weights = group.section("weights");
     if (!weights) continue;  // activations alone
-    const Format format = weights_format(*weights);
+    const std::string own = group.word_or("format", whole);
+    if (own == "dense") {  // not compressed: 16 bits, with scales beside
+      scheme.doubts.emplace_back("its format 'dense' stores weights that are not compressed");
+      continue;
+    }
+    const StoredAs format = weights_format(*weights, own == "mixed_precision" ? "" : own,
+                                           group.find("input_activations") != nullptr, model);
     const json::Value* targets = group.find("targets");
-    bool every = targets == nullptr;
+    Roles roles = targets == nullptr ? Roles(kEveryLayer) : Roles(0);
     ModuleList names;
     if (targets != nullptr && targets->kind != json::Kind::array)
       group.fail(*targets, "targets must be a list");
     for (std::size_t i = 0; targets != nullptr && i < targets->items.size(); ++i) {
       const std::string& target = json::as_text(section.file(), targets->items[i], "targets");
-      if (target == "Linear" || target == "FusedMoE") {
-        every = true;
+      if (const std::optional<Roles> known = class_roles(target)) {
+        roles |= *known;
+      } else if (is_class(target)) {
+        scheme.doubts.push_back(fmt::format(
+            "its config_groups name modules by the class '{}', which is not known", json::printable(target)));
       } else {
         group.add_module(targets->items[i], target, names);
       }
     }
-    if (every) scheme.rules.push_back({.roles = kEveryLayer, .format = format, .modules = std::nullopt});
-    if (!names.empty()) {
-      by_name.push_back({.roles = kEveryLayer | kHead, .format = format, .modules = std::move(names)});
-    }
+    if (roles != 0) scheme.rules.push_back({.roles = roles, .format = format, .modules = std::nullopt});
+    if (!names.empty()) by_name.push_back({.roles = kAll, .format = format, .modules = std::move(names)});
   }
   std::move(by_name.begin(), by_name.end(), std::back_inserter(scheme.rules));
 }
 
-// ModelOpt's quant_algo (modelopt/torch/export/quant_utils.py); nothing where the name is not known.
-std::optional<Format> algorithm_format(const Section& section, const std::string& algorithm) {
-  const auto any_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), algorithm) != names.end();
-  };
-  if (any_of({"fp8"})) return kF8;
-  if (any_of({"fp8_per_channel_per_token", "fp8_pc_pt", "fp8_per_channel_per_token_rcp"})) return kF8Channel;
-  if (any_of({"fp8_pb_wo", "fp8_pb_real", "fp8_pb", "fp8_block_scales", "fp8_2d_blockwise_weight_only"}))
-    return kF8Blocks;
-  if (any_of({"nvfp4", "nvfp4_awq", "w4a16_nvfp4", "w4a8_nvfp4_fp8", "nvfp4_svdquant"})) return kNvfp4;
-  if (any_of({"mxfp4", "w4a8_mxfp4_fp8", "w4a16_mxfp4", "w4a8_mxfp4_mxfp8"})) return kMxfp4;
-  if (any_of({"mxfp8"})) return kMxfp8;
-  if (any_of({"int4_awq", "w4a16_awq", "w4a8_awq", "w4a16"})) {
-    const bool zero = section.flag_or("has_zero_point", false);
-    return int_format(section, 4, section.integer_or("group_size", 128),
-                      zero ? ZeroPoints::packed : ZeroPoints::none);
-  }
-  if (any_of({"int8_sq", "w8a8_sq_per_channel", "w8a16", "int8", "int8_weight_only"})) return kInt8Channel;
-  return std::nullopt;
-}
-
-Format known_algorithm(const Section& section, const std::string& algorithm) {
-  if (const std::optional<Format> format = algorithm_format(section, algorithm)) return *format;
-  section.fail(
-      fmt::format("quant_algo '{}' is not supported; FP8, NVFP4, MXFP4, MXFP8, W4A16_AWQ, W4A8_AWQ, "
-                  "INT8_SQ and their kin are",
-                  json::printable(algorithm)));
-}
-
-// "quantized_layers": an algorithm for each module. Routers and the head are quantised where they are named.
-void add_modules(const Section& layers, Scheme& scheme) {
-  std::vector<std::pair<Format, ModuleList>> lists;
-  for (std::size_t i = 0; i < layers.value().keys.size(); ++i) {
-    const Section own(layers.file(), layers.value().items[i]);
-    const Format format = known_algorithm(own, own.word_or("quant_algo", ""));
-    auto at = std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return l.first == format; });
-    if (at == lists.end()) at = lists.insert(at, {format, ModuleList()});
-    layers.add_module(own.value(), layers.value().keys[i], at->second);
-  }
-  for (auto& [format, list] : lists) {
-    scheme.rules.push_back({.roles = kAll, .format = format, .modules = std::move(list)});
-  }
-}
-
-// Quark's tensor specification: dtype, qscheme, group_size.
-Format quark_format(const Section& section) {
-  const json::Value* weight = section.find("weight");
-  // A list: scales that are quantised in their turn; the first is the weights'.
-  if (weight != nullptr && weight->kind == json::Kind::array && !weight->items.empty())
-    weight = &weight->items[0];
-  if (weight == nullptr || weight->kind != json::Kind::object) section.fail("quark needs a 'weight'");
-  const Section spec(section.file(), *weight);
-  const std::string type = spec.word_or("dtype", "");
-  const std::string scheme = spec.word_or("qscheme", "per_tensor");
-  const std::int64_t group = scheme == "per_group" ? spec.integer_or("group_size", 128) : -1;
-  const bool f8 = type.rfind("fp8", 0) == 0;
-  if (f8 && scheme == "per_tensor") return kF8;
-  if (f8 && scheme == "per_channel") return kF8Channel;
-  if (f8 && group == 32) return kMxfp8;
-  if (type == "fp4" && group == 32) return kMxfp4;
-  if (type == "fp4" && group == 16) return kNvfp4;
-  if ((type == "int4" || type == "int8") && scheme != "per_tensor") {
-    return int_format(spec, type == "int4" ? 4 : 8, group,
-                      spec.flag_or("symmetric", true) ? ZeroPoints::none : ZeroPoints::packed);
-  }
-  if (type == "uint4" && scheme != "per_tensor") return int_format(spec, 4, group, ZeroPoints::packed);
-  spec.fail(fmt::format("quark's dtype '{}' with qscheme '{}' is not supported", json::printable(type),
-                        json::printable(scheme)));
-}
-
-}  // namespace
-
-QuantizationScheme read_compressed_tensors(const QuantizationSection& section) {
-  if (const std::optional<Section> sparse = section.section("sparsity_config")) {
-    const std::string format = sparse->word_or("format", "dense");
-    if (format != "dense") {
-      sparse->fail(fmt::format("sparse weights ('{}') are not supported", json::printable(format)));
-    }
-  }
+QuantizationScheme read_compressed_tensors(const QuantizationSection& section, const QuantizedModel& model) {
   Scheme scheme;
-  if (section.find("config_groups") == nullptr) section.fail("compressed-tensors needs config_groups");
-  add_groups(section, scheme);
+  add_groups(section, model, scheme);
+  halve(section, model, scheme);
+  if (section.find("config_groups") == nullptr && scheme.rules.empty() && scheme.doubts.empty())
+    section.fail("compressed-tensors needs config_groups");
   keep_modules(section, {"ignore"}, scheme);
   scheme.kv = kv_format(section, "kv_cache_scheme", scheme);
-  return scheme;
-}
-
-QuantizationScheme read_modelopt(const QuantizationSection& section) {
-  Scheme scheme;
-  const std::string algorithm = section.word_or("quant_algo", "");
-  const bool mixed = algorithm == "mixed_precision";
-  if (const std::optional<Section> layers = section.section("quantized_layers")) {
-    add_modules(*layers, scheme);
-  } else if (mixed || algorithm.empty()) {
-    add_groups(section, scheme);
-    if (scheme.rules.empty()) section.fail("ModelOpt needs quant_algo, quantized_layers or config_groups");
-  } else if (algorithm != "none") {
-    scheme.rules.push_back(
-        {.roles = kEveryLayer, .format = known_algorithm(section, algorithm), .modules = std::nullopt});
-  }
-  keep_modules(section, {"ignore", "exclude_modules"}, scheme);
-  const char* kv = section.find("kv_cache_scheme") != nullptr ? "kv_cache_scheme" : "kv_cache_quant_algo";
-  scheme.kv = kv_format(section, kv, scheme);
-  return scheme;
-}
-
-QuantizationScheme read_quark(const QuantizationSection& section) {
-  Scheme scheme;
-  const std::optional<Section> global = section.section("global_quant_config");
-  if (!global) section.fail("quark needs global_quant_config");
-  if (global->find("weight") != nullptr) {
-    scheme.rules.push_back({.roles = kEveryLayer, .format = quark_format(*global), .modules = std::nullopt});
-  }
-  if (const std::optional<Section> layers = section.section("layer_quant_config")) {
-    if (layers->value().items.size() > kMostGroups) layers->fail("more than 100 layer_quant_config entries");
-    for (std::size_t i = 0; i < layers->value().items.size(); ++i) {
-      const Section own(section.file(), layers->value().items[i]);
-      if (own.find("weight") == nullptr) continue;
-      QuantizationRule rule{
-          .roles = kEveryLayer | kHead, .format = quark_format(own), .modules = ModuleList()};
-      section.add_module(own.value(), layers->value().keys[i], *rule.modules);
-      scheme.rules.push_back(std::move(rule));
-    }
-  }
-  keep_modules(section, {"exclude"}, scheme);
-  const std::optional<Section> output = global->section("output_tensors");
-  if (section.find("kv_cache_group") != nullptr && output &&
-      output->word_or("dtype", "").rfind("fp8", 0) == 0) {
-    scheme.kv = KvFormat::f8_e4m3;
-  }
   return scheme;
 }
 

@@ -10,85 +10,238 @@ namespace memwall {
 namespace {
 
 using Section = QuantizationSection;
+using Scheme = QuantizationScheme;
 
-// mlx's affine mode: a 16-bit scale and bias a group; everything with a matrix is quantised, tables and
-// routers included. A module's own settings lie beside the others, `false` where it is not quantised.
-std::optional<Format> mlx_format(const Section& own, const Section& outer) {
+constexpr std::size_t kMostTags = 1000;
+
+// mlx's modes: affine has a 16-bit scale and bias a group, the others an 8-bit scale; nvfp4's has none for
+// the tensor. Everything with a matrix is quantised, tables and routers included, whose rows are whole
+// groups. A module's own settings lie beside the others, `false` where it is not quantised.
+std::string mlx_mode(const Section& own, const Section& outer) {
+  return own.word_or("mode", outer.word_or("mode", "affine"));
+}
+
+std::optional<StoredAs> mlx_format(const Section& own, const Section& outer) {
   if (own.value().kind == json::Kind::boolean) {
     if (!own.value().boolean) return std::nullopt;
     return mlx_format(outer, outer);
   }
-  const std::string mode = own.word_or("mode", outer.word_or("mode", "affine"));
+  const std::string mode = mlx_mode(own, outer);
   if (mode == "mxfp4") return kMxfp4;
   if (mode == "mxfp8") return kMxfp8;
-  if (mode == "nvfp4") return kNvfp4;
+  if (mode == "nvfp4") {
+    StoredAs as(kNvfp4);
+    as.tensor_bytes = -4;
+    return as;
+  }
+  if (mode != "affine") own.fail(fmt::format("mlx's mode '{}' is not supported", json::printable(mode)));
   return int_format(own, own.integer_or("bits", outer.integer_or("bits", 4)),
                     own.integer_or("group_size", outer.integer_or("group_size", 64)), ZeroPoints::wide);
 }
 
+std::int64_t mlx_group(const Section& section) {
+  const std::string mode = mlx_mode(section, section);
+  if (mode == "mxfp4" || mode == "mxfp8") return 32;
+  return mode == "nvfp4" ? 16 : section.integer_or("group_size", 64);
+}
+
+// hqq's HQQLinear: a 16-bit scale and zero a group. Three bits are packed ten to 32 bits
+// (BitPack.pack_3bit_32), groups side by side; scales and zeros may be quantised in their turn.
+StoredAs hqq_format(const Section& settings) {
+  const std::optional<Section> weights = settings.section("weight_quant_params");
+  const Section& own = weights ? *weights : settings;
+  const std::int64_t bits = own.integer_or("nbits", 4);
+  const std::int64_t group = own.integer_or("group_size", -1);
+  if (bits == 1) own.fail("1 bit is not supported; 2, 3, 4 and 8 are");
+  StoredAs as = int_format(own, bits, group, ZeroPoints::wide);
+  if (bits == 3 && group > 0) as = stored_in_units(as.format, 4 * group, 10 * group, 4, 1, group);
+  return as;
+}
+
+// 8 bits each for scales and zeros, with a 16-bit scale and zero for a group of those, are not counted so.
+bool twice(const Section& settings) {
+  return settings.find("scale_quant_params") != nullptr || settings.find("zero_quant_params") != nullptr;
+}
+
+void doubt_twice(Scheme& scheme) {
+  scheme.doubts.emplace_back("its scales are quantised in their turn and counted as 16 bits each");
+}
+
+// A module of torchao's settings: a class by name or, in older files, a function. int4 weights have a 16-bit
+// scale and zero a group, Int8Tensor an f32 scale and an 8-bit zero point a row.
+StoredAs torchao_format(const Section& at, std::string type, const std::optional<Section>& settings) {
+  type.erase(std::remove(type.begin(), type.end(), '_'), type.end());
+  const auto is = [&](std::string_view name) { return type.rfind(name, 0) == 0; };
+  const auto group_or = [&](std::int64_t fallback) {
+    return settings ? settings->integer_or("group_size", fallback) : fallback;
+  };
+  if (is("int4weightonly")) return int_format(at, 4, group_or(128), ZeroPoints::wide);
+  if (is("int8dynamicactivationint4weight") || is("int4dynactintintweight")) {
+    return int_format(at, 4, group_or(32), ZeroPoints::wide);
+  }
+  if (is("int8dynamicactivationintxweight") || is("intxweightonly")) {
+    const std::string name = settings ? settings->word_or("weight_dtype", "int8") : "int8";
+    std::int64_t bits = 8;
+    if (const std::size_t digit = name.find_last_of("12345678"); digit != std::string::npos)
+      bits = name[digit] - '0';
+    // Kept as one value a byte (IntxUnpackedToInt8Tensor), with an f32 scale and a zero point a group or row.
+    const std::optional<Section> by = settings ? settings->section("weight_granularity") : std::nullopt;
+    const std::optional<Section> data = by ? by->section("_data") : std::nullopt;
+    const std::int64_t group =
+        by && by->word_or("_type", "") == "pergroup" && data ? data->integer_or("group_size", 32) : 0;
+    if (bits < 1) at.fail("torchao's weight_dtype is not understood");
+    return stored_in_units(kInt8Channel, 1, 1, 5, 1, group);
+  }
+  if (is("int8")) {
+    StoredAs as(kInt8Channel);
+    as.row_bytes = 1;
+    return as;
+  }
+  if (is("float8dynamicactivationint4weight") || is("fpxweightonly") || is("uintxweightonly") || is("mxfp") ||
+      is("gemlite")) {
+    at.fail(fmt::format("torchao's '{}' is not supported", json::printable(type)));
+  }
+  if (is("float8weightonly")) return kF8Channel;
+  if (is("float8")) {
+    const std::optional<Section> by = settings ? settings->section("granularity") : std::nullopt;
+    const bool row = by && by->word_or("_type", "") == "perrow";
+    return row ? kF8Channel : kF8;
+  }
+  if (is("nvfp4")) return kNvfp4;
+  if (is("mxdynamicactivationmxweight")) {
+    const std::string name = settings ? settings->word_or("weight_dtype", "") : "";
+    return name.find("4") != std::string::npos && name.find("e4m3") == std::string::npos ? kMxfp4 : kMxfp8;
+  }
+  at.fail(fmt::format("torchao's '{}' is not supported", json::printable(type)));
+}
+
+// Of an object {"_type", "_data"}; nothing where the module is not quantised.
+std::optional<StoredAs> torchao_object(const Section& own, const Section& /*outer*/) {
+  return torchao_format(own, own.word_or("_type", ""), own.section("_data"));
+}
+
+// FqnToConfig and ModuleFqnToConfig: a map from names to objects or null; the key is "_default" for the rest.
+void torchao_by_name(const Section& data, Scheme& scheme) {
+  const char* const map_key =
+      data.find("fqn_to_config") != nullptr ? "fqn_to_config" : "module_fqn_to_config";
+  const std::optional<Section> map = data.section(map_key);
+  if (!map) data.fail("torchao's map of modules is missing");
+  const json::Value& entries = map->value();
+  if (entries.items.size() > 100 * kMostTags) map->fail("more than 100000 modules");
+  std::optional<StoredAs> fallback;
+  if (const std::optional<Section> rest = map->section("_default")) fallback = torchao_object(*rest, *rest);
+  if (fallback) add_every_layer(scheme, *fallback);
+  ModuleList kept;
+  for (std::size_t i = 0; i < entries.keys.size(); ++i) {
+    const std::string& key = entries.keys[i];
+    if (key == "_default") continue;
+    if (entries.items[i].kind == json::Kind::null) {
+      map->add_module(entries.items[i], key, kept);
+      continue;
+    }
+    const Section own(map->file(), entries.items[i]);
+    QuantizationRule rule{.roles = kAll, .format = torchao_object(own, own), .modules = ModuleList()};
+    map->add_module(entries.items[i], key, *rule.modules);
+    scheme.rules.push_back(std::move(rule));
+  }
+  if (!kept.empty())
+    scheme.rules.push_back({.roles = kAll, .format = std::nullopt, .modules = std::move(kept)});
+}
+
 }  // namespace
 
-QuantizationScheme read_mlx(const QuantizationSection& section) {
-  QuantizationScheme scheme;
-  scheme.rules.push_back({.roles = kAll, .format = mlx_format(section, section), .modules = std::nullopt});
-  add_exceptions(section, section.value(), false, mlx_format, scheme);
+QuantizationScheme read_mlx(const QuantizationSection& section, const QuantizedModel& /*model*/) {
+  Scheme scheme;
+  scheme.rules.push_back({.roles = kAll,
+                          .format = mlx_format(section, section),
+                          .modules = std::nullopt,
+                          .divisor = mlx_group(section)});
+  add_exceptions(section, section.value(), false, mlx_format, section, scheme);
   return scheme;
 }
 
-// hqq's HQQLinear: a 16-bit scale and zero a group.
-QuantizationScheme read_hqq(const QuantizationSection& section) {
-  const std::optional<Section> config = section.section("quant_config");
-  const std::optional<Section> weights = (config ? *config : section).section("weight_quant_params");
-  if (!weights) section.fail("hqq needs one quant_config.weight_quant_params for all modules");
-  return of_one_format(section, int_format(*weights, weights->integer_or("nbits", 4),
-                                           weights->integer_or("group_size", 64), ZeroPoints::wide));
+// A map from linear tags ("self_attn.q_proj", the path without the model's and the layer's part) to settings,
+// or the same settings for all. Where tags are given, what has none stays as it is (prepare_for_hqq_linear).
+QuantizationScheme read_hqq(const QuantizationSection& section, const QuantizedModel& /*model*/) {
+  std::optional<Section> config = section.section("quant_config");
+  if (!config) config = section;
+  if (config->find("weight_quant_params") != nullptr || config->find("nbits") != nullptr) {
+    Scheme scheme = of_transformers(section, hqq_format(*config));
+    if (twice(*config)) doubt_twice(scheme);
+    return scheme;
+  }
+  const json::Value& tags = config->value();
+  if (tags.items.size() > 100 * kMostTags) config->fail("more than 100000 modules");
+  Scheme scheme;
+  std::vector<std::pair<StoredAs, ModuleList>> lists;
+  bool doubted = false;
+  for (std::size_t i = 0; i < tags.keys.size(); ++i) {
+    if (tags.items[i].kind != json::Kind::object) continue;
+    const Section own(section.file(), tags.items[i]);
+    if (own.find("weight_quant_params") == nullptr && own.find("nbits") == nullptr) continue;
+    const StoredAs format = hqq_format(own);
+    auto at = std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return l.first == format; });
+    if (at == lists.end()) at = lists.insert(at, {format, ModuleList()});
+    config->add_module(tags.items[i], tags.keys[i], at->second);
+    doubted = doubted || twice(own);
+  }
+  if (lists.empty())
+    section.fail("hqq needs a quant_config with weight_quant_params, for all modules or for each");
+  for (auto& [format, list] : lists) {
+    scheme.rules.push_back({.roles = kEveryLayer | kHead, .format = format, .modules = std::move(list)});
+  }
+  if (doubted) doubt_twice(scheme);
+  keep_listed(section, scheme);
+  return scheme;
 }
 
-// optimum-quanto's QTensor: a scale a row, for fewer bits a 16-bit scale and shift for 128.
-QuantizationScheme read_quanto(const QuantizationSection& section) {
+// optimum-quanto's QTensor: a scale a row in the model's type, for fewer bits a scale and shift for 128.
+QuantizationScheme read_quanto(const QuantizationSection& section, const QuantizedModel& model) {
   const std::string weights = section.word_or("weights", "int8");
-  if (weights == "int8") return of_one_format(section, kInt8Channel);
-  if (weights == "float8") return of_one_format(section, kF8Channel);
+  section.find("activations");
+  const std::int64_t scale = model.scale_bytes();
+  if (weights == "int8") return of_transformers(section, stored_in_units(kInt8Channel, 1, 1, scale, 1, 0));
+  if (weights == "float8") return of_transformers(section, stored_in_units(kF8Channel, 1, 1, scale, 1, 0));
   if (weights != "int4" && weights != "int2") {
     section.fail(fmt::format("weights '{}' are not supported; int8, int4, int2 and float8 are",
                              json::printable(weights)));
   }
-  return of_one_format(section, int_format(section, weights == "int4" ? 4 : 2, 128, ZeroPoints::wide));
+  return of_transformers(section, int_format(section, weights == "int4" ? 4 : 2, 128, ZeroPoints::wide));
 }
 
-// torchao names a class or, in older files, a function; int4 weights have a 16-bit scale and zero a group.
-QuantizationScheme read_torchao(const QuantizationSection& section) {
-  std::string type;
-  std::optional<Section> settings = section.section("quant_type_kwargs");
+QuantizationScheme read_torchao(const QuantizationSection& section, const QuantizedModel& /*model*/) {
   const std::optional<Section> types = section.section("quant_type");
-  if (!types) type = section.word_or("quant_type", "");
+  Scheme scheme;
+  const bool tables = section.flag_or("include_input_output_embeddings", false);
+  section.find("untie_embedding_weights");
   if (types) {
     const std::optional<Section> one = types->section("default");
     if (!one) section.fail("torchao's quant_type needs one 'default'");
-    type = one->word_or("_type", "");
-    settings = one->section("_data");
+    const std::string type = one->word_or("_type", "");
+    const std::optional<Section> data = one->section("_data");
+    if ((type == "fqntoconfig" || type == "modulefqntoconfig" || type == "aoperm") && data) {
+      torchao_by_name(*data, scheme);
+      keep_listed(section, scheme);
+    } else {
+      scheme = of_transformers(section, torchao_format(section, type, data));
+    }
+  } else {
+    scheme = of_transformers(section, torchao_format(section, section.word_or("quant_type", ""),
+                                                     section.section("quant_type_kwargs")));
   }
-  type.erase(std::remove(type.begin(), type.end(), '_'), type.end());
-  const auto is = [&](std::string_view name) { return type.rfind(name, 0) == 0; };
-  if (is("int4weightonly")) {
-    const std::int64_t group = settings ? settings->integer_or("group_size", 128) : 128;
-    return of_one_format(section, int_format(section, 4, group, ZeroPoints::wide));
+  if (tables && !scheme.rules.empty() && scheme.rules.front().format) {
+    scheme.rules.push_back(
+        {.roles = kEmbedding | kHead, .format = scheme.rules.front().format, .modules = std::nullopt});
   }
-  if (is("int8")) return of_one_format(section, kInt8Channel);
-  if (is("float8weightonly")) return of_one_format(section, kF8Channel);
-  if (is("float8")) {
-    const std::optional<Section> by = settings ? settings->section("granularity") : std::nullopt;
-    const bool row = by && by->word_or("_type", "") == "perrow";
-    return of_one_format(section, row ? kF8Channel : kF8);
-  }
-  section.fail(fmt::format("torchao's '{}' is not supported", json::printable(type)));
+  return scheme;
 }
 
-// Ternary weights, four a byte, and one scale a tensor.
-QuantizationScheme read_bitnet(const QuantizationSection& section) {
-  QuantizationScheme scheme = of_one_format(section, {FormatKind::int2_group, 0, false});
-  scheme.warnings.emplace_back("bitnet weights are counted as int2-c, which has a scale a row, not a tensor");
-  return scheme;
+// Ternary weights, four a byte, and one 16-bit scale a tensor (BitLinear). Quantised at run time ("online",
+// AutoBitLinear), they are stored as they were.
+QuantizationScheme read_bitnet(const QuantizationSection& section, const QuantizedModel& model) {
+  if (section.word_or("quantization_mode", "offline") == "online") return {};
+  const Format format{FormatKind::int2_group, 0, false};
+  return of_transformers(section, stored_in_units(format, 1, 4, model.scale_bytes(), 0, 0));
 }
 
 }  // namespace memwall

@@ -1,5 +1,6 @@
 #include "huggingface/quantization_modules.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -58,7 +59,9 @@ void ModuleList::add(std::string_view name) {
   if (name.size() > kWeight.size() && name.substr(name.size() - kWeight.size()) == kWeight) {
     name.remove_suffix(kWeight.size());
   }
+  if (!name.empty() && name.back() == '.') name.remove_suffix(1);  // "model.layers.3."
   const std::string_view path = without_prefix(name);
+  const bool from_root = path.size() != name.size();
   const std::optional<LayerPath> in_layer = split_layer(path);
   const bool glob = path.find_first_of(kMeta) != std::string_view::npos;
   if (in_layer) {
@@ -67,12 +70,44 @@ void ModuleList::add(std::string_view name) {
     if (glob) ModulePattern::glob(in_layer->rest);  // refused here, where the caller knows the place
   } else if (glob) {
     patterns_.push_back(ModulePattern::glob(name));
+  } else if (from_root) {
+    const std::vector<std::string>& lists = layer_lists();
+    const bool all_layers = std::find(lists.begin(), lists.end(), path) != lists.end();
+    everything_ = everything_ || all_layers;
+    if (!all_layers) outside_.emplace(path);
+  } else if (without_prefix(std::string(name) + ".").empty() && !name.empty()) {
+    everything_ = true;  // "model"
   } else if (!path.empty()) {
     parts_.emplace(path);
   }
 }
 
+void ModuleList::add_part(std::string_view text) {
+  add(text);
+  if (text.find_first_of(kMeta) != std::string_view::npos) return;
+  patterns_.push_back(ModulePattern::glob("*" + std::string(text) + "*"));
+}
+
 void ModuleList::add_regex(std::string_view pattern) { patterns_.push_back(ModulePattern::regex(pattern)); }
+
+const ModuleList::Tensors& ModuleList::named(const BlockNames& names) {
+  const auto [at, is_new] = named_.try_emplace(&names);
+  if (!is_new) return at->second;
+  std::set<std::uint32_t> all;
+  for (const auto& [run, tensors] : names.runs) {
+    if (parts_.find(run) != parts_.end()) all.insert(tensors.begin(), tensors.end());
+  }
+  for (std::size_t tensor = 0; tensor < names.of_tensor.size(); ++tensor) {
+    for (const std::string& name : names.of_tensor[tensor]) {
+      const std::string_view text = name;
+      for (std::size_t from = 0; from < text.size(); ++from) {
+        if (parts_.find(text.substr(from)) != parts_.end()) all.insert(static_cast<std::uint32_t>(tensor));
+      }
+    }
+  }
+  at->second.assign(all.begin(), all.end());
+  return at->second;
+}
 
 const ModuleList::Tensors& ModuleList::inside_layer(const std::string& glob, const BlockNames& names,
                                                     Budget& budget) {
@@ -85,9 +120,9 @@ const ModuleList::Tensors& ModuleList::inside_layer(const std::string& glob, con
 }
 
 void ModuleList::mark_pattern(const ModulePattern& pattern, const Block& block, const BlockNames& names,
-                              Budget& budget, const Mark& mark) const {
+                              const PathRoots& roots, Budget& budget, const Mark& mark) const {
   ModulePattern::States before;  // whatever stands before the layers
-  for (const std::string& prefix : path_prefixes()) {
+  for (const std::string& prefix : roots.prefixes) {
     before = join(std::move(before), pattern.advance(pattern.start(), prefix, budget));
   }
   if (block.layers.empty()) {
@@ -95,7 +130,7 @@ void ModuleList::mark_pattern(const ModulePattern& pattern, const Block& block, 
     return;
   }
   ModulePattern::States list;
-  for (const std::string& name : layer_lists()) {
+  for (const std::string& name : roots.lists) {
     list = join(std::move(list), pattern.advance(before, name + ".", budget));
   }
   // Most patterns care for no layer's number: the states behind it are the same for all.
@@ -108,14 +143,23 @@ void ModuleList::mark_pattern(const ModulePattern& pattern, const Block& block, 
   }
 }
 
-void ModuleList::mark(const Block& block, const BlockNames& names, Budget& budget, const Mark& mark) {
+void ModuleList::mark(const Block& block, const BlockNames& names, const PathRoots& roots, Budget& budget,
+                      const Mark& mark) {
   const std::size_t layers = block.layers.empty() ? 1 : block.layers.size();
+  if (everything_) {
+    for (std::size_t layer = 0; layer < block.layers.size(); ++layer) {
+      for (std::size_t tensor = 0; tensor < block.tensors.size(); ++tensor) mark(layer, tensor);
+    }
+  }
   if (!parts_.empty()) {
-    for (const auto& [run, tensors] : names.runs) {
-      if (parts_.find(run) == parts_.end()) continue;
-      for (std::size_t layer = 0; layer < layers; ++layer) {
-        for (const std::uint32_t tensor : tensors) mark(layer, tensor);
-      }
+    for (const std::uint32_t tensor : named(names)) {
+      for (std::size_t layer = 0; layer < layers; ++layer) mark(layer, tensor);
+    }
+  }
+  if (block.layers.empty()) {
+    for (const auto& [path, tensors] : names.beginnings) {
+      if (outside_.find(path) == outside_.end()) continue;
+      for (const std::uint32_t tensor : tensors) mark(0, tensor);
     }
   }
   for (std::size_t layer = 0; layer < block.layers.size(); ++layer) {
@@ -132,7 +176,7 @@ void ModuleList::mark(const Block& block, const BlockNames& names, Budget& budge
       for (const std::uint32_t tensor : inside_layer(glob, names, budget)) mark(layer, tensor);
     }
   }
-  for (const ModulePattern& pattern : patterns_) mark_pattern(pattern, block, names, budget, mark);
+  for (const ModulePattern& pattern : patterns_) mark_pattern(pattern, block, names, roots, budget, mark);
 }
 
 }  // namespace memwall

@@ -23,16 +23,23 @@ class ModuleList {
   // Tensor `tensor` of the block's `layer`th layer, counted from 0, is listed. May be called twice for one.
   using Mark = std::function<void(std::size_t layer, std::size_t tensor)>;
 
-  // A path ("model.layers.3.self_attn.q_proj"), its beginning ("model.layers.3"), some components in a row of
-  // it ("mlp.gate", "lm_head"), or a glob. Throws std::invalid_argument with the reason.
+  // A path ("model.layers.3.self_attn.q_proj") or its beginning ("model.layers.3"): a name that starts as the
+  // model's own do ("model.transformer.ff_out") is the module of that path alone. Or some components in a row
+  // of one ("mlp.gate", "lm_head"), or its end ("gate" of "mlp.shared_expert_gate"), as transformers'
+  // should_convert_module has them; or a glob. Throws std::invalid_argument with the reason.
   void add(std::string_view name);
+  // Whatever path holds the text, as AutoAWQ has it.
+  void add_part(std::string_view text);
   // A regular expression, tied to the path's begin. Throws std::invalid_argument with the reason.
   void add_regex(std::string_view pattern);
 
-  bool empty() const { return parts_.empty() && in_layer_.empty() && patterns_.empty(); }
+  bool empty() const {
+    return parts_.empty() && outside_.empty() && in_layer_.empty() && patterns_.empty() && !everything_;
+  }
 
   // Throws std::length_error where the patterns need too many steps.
-  void mark(const Block& block, const BlockNames& names, Budget& budget, const Mark& mark);
+  void mark(const Block& block, const BlockNames& names, const PathRoots& roots, Budget& budget,
+            const Mark& mark);
 
  private:
   // What is listed for one layer, behind its number: "" is all of it.
@@ -42,13 +49,17 @@ class ModuleList {
   };
   using Tensors = std::vector<std::uint32_t>;
 
+  const Tensors& named(const BlockNames& names);
   const Tensors& inside_layer(const std::string& glob, const BlockNames& names, Budget& budget);
-  void mark_pattern(const ModulePattern& pattern, const Block& block, const BlockNames& names, Budget& budget,
-                    const Mark& mark) const;
+  void mark_pattern(const ModulePattern& pattern, const Block& block, const BlockNames& names,
+                    const PathRoots& roots, Budget& budget, const Mark& mark) const;
 
-  std::set<std::string, std::less<>> parts_;
+  bool everything_ = false;                     // "model"
+  std::set<std::string, std::less<>> parts_;    // anywhere in a path
+  std::set<std::string, std::less<>> outside_;  // paths before and behind the layers
   std::map<std::int32_t, InLayer> in_layer_;
   std::vector<ModulePattern> patterns_;
+  std::map<const BlockNames*, Tensors> named_;  // by parts_
   std::map<std::pair<std::string, const BlockNames*>, Tensors> inside_layers_;
 };
 

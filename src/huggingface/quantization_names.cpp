@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <variant>
 
 namespace memwall {
@@ -35,7 +36,7 @@ const std::vector<Alias>& aliases() {
       {"down_proj", {"w2", "fc2", "c_proj", "dense_4h_to_h", "ff_out"}},
       {"in_proj_qkvz", {"in_proj_qkv", "in_proj_z"}},
       {"in_proj_ba", {"in_proj_b", "in_proj_a"}},
-      {"router", {"gate", "gate.wg", "router.layer"}},
+      {"router", {"gate", "gate.wg", "router.layer", "router.proj"}},
       {"indexer.weights_proj", {"indexers_proj"}},
       {"indexer.q_b_proj", {"indexer.wq_b"}},
       {"indexer.kv_proj", {"indexer.compressor.wkv", "indexer.compressor.fused_wkv_wgate"}},
@@ -58,15 +59,24 @@ Texts names_of(const std::string& name) {
   return all;
 }
 
+bool any_begins(const std::string& type, std::initializer_list<std::string_view> with) {
+  return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return type.rfind(one, 0) == 0; });
+}
+
 // The modules that a block's tensors may be inside of.
-Texts parents_of(const Block& block) {
+Texts parents_of(const Block& block, const std::string& type) {
   const bool recurrent = std::any_of(block.states.begin(), block.states.end(), [](const auto& placed) {
     return std::holds_alternative<RecurrentState>(placed.state);
   });
+  const bool flat = any_begins(type, {"molmo", "hf_olmo"}) && type != "molmo2";  // all right inside the layer
   switch (block.kind) {
     case BlockKind::mlp:
+      if (flat) return {"", "mlp"};
       return {"mlp", "feed_forward", "ffn", "mixer"};
     case BlockKind::moe:
+      // Beside the dense "mlp", not in it.
+      if (any_begins(type, {"gemma4"})) return {"", "moe"};
+      if (any_begins(type, {"granitemoe"})) return {"block_sparse_moe", ""};
       return {"mlp", "block_sparse_moe", "feed_forward", "ffn", "mixer", "moe"};
     case BlockKind::mixer:
     case BlockKind::attention:
@@ -78,6 +88,7 @@ Texts parents_of(const Block& block) {
     default:
       return {""};
   }
+  if (flat) return {"", "self_attn"};
   return {"self_attn", "attn", "attention", "self_attention", "mixer"};
 }
 
@@ -95,13 +106,13 @@ Texts inner_names(const std::string& name) {
   };
   if (begins(name, kExperts)) {
     const Texts names = names_of(name.substr(kExperts.size()));
-    add("experts.0.", names);
-    add("experts.", names);
+    for (const char* under : {"experts.0.", "experts.", "switch_mlp."}) add(under, names);  // the last: MLX
   } else if (name == "shared_expert.gate") {
     all = {"shared_expert_gate", "shared_expert.gate"};
   } else if (begins(name, kShared)) {
     const Texts names = names_of(name.substr(kShared.size()));
-    for (const char* under : {"shared_expert.", "shared_experts.", "shared_mlp."}) add(under, names);
+    for (const char* under : {"shared_expert.", "shared_experts.", "shared_mlp.", "share_expert."})
+      add(under, names);
   } else {
     all = names_of(name);
   }
@@ -131,9 +142,9 @@ void add_runs(const std::string& name, std::uint32_t tensor, BlockNames& names) 
   }
 }
 
-std::unique_ptr<BlockNames> make_names(const Block& block) {
+std::unique_ptr<BlockNames> make_names(const Block& block, const std::string& type) {
   auto names = std::make_unique<BlockNames>();
-  const Texts parents = parents_of(block);
+  const Texts parents = parents_of(block, type);
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     Texts all;
     if (may_be_quantised(block.tensors[i])) {
@@ -153,20 +164,38 @@ std::unique_ptr<BlockNames> make_names(const Block& block) {
 
 const BlockNames& NameTable::of(const Block& block) {
   // All that make_names reads.
-  std::string key = parents_of(block).front();
+  std::string key = parents_of(block, type_).front();
   key += std::to_string(static_cast<int>(block.kind));
   for (const Tensor& tensor : block.tensors) {
     key += ' ' + tensor.name + (may_be_quantised(tensor) ? '+' : '-');
   }
   std::unique_ptr<BlockNames>& names = known_[key];
-  if (names == nullptr) names = make_names(block);
+  if (names == nullptr) names = make_names(block, type_);
   return *names;
 }
 
-const std::vector<std::string>& path_prefixes() {
-  static const Texts all = {"",          "model.",       "language_model.",      "language_model.model.",
-                            "backbone.", "transformer.", "model.language_model."};
-  return all;
+PathRoots path_roots(const std::string& type, bool nested) {
+  Texts all = {"", "model."};
+  Texts lists = {"layers"};
+  const auto add = [&](std::initializer_list<const char*> more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  if (any_begins(type, {"nemotron", "mamba", "falcon_mamba"})) add({"backbone."});
+  if (any_begins(type, {"gpt_neox"})) add({"gpt_neox."});
+  if (any_begins(type, {"opt"})) add({"model.decoder.", "decoder."});
+  if (any_begins(type,
+                 {"gpt2", "gptj", "gpt_neo", "gpt_bigcode", "codegen", "falcon", "bloom", "mpt", "chatglm",
+                  "dbrx", "exaone", "mixformer", "Refined", "qwen", "olmo", "molmo", "hf_olmo", "RW"})) {
+    add({"transformer.", "model.transformer.", "transformer.encoder."});
+    lists = layer_lists();
+  }
+  if (any_begins(type, {"rwkv"})) lists = layer_lists();
+  if (nested) {
+    add({"language_model.", "language_model.model.", "model.language_model.", "model.language_model.model.",
+         "language_model.backbone.", "model.text_model.", "text_model.", "thinker.", "thinker.model.", "llm.",
+         "llm.model.", "model.llm."});
+  }
+  return {.prefixes = std::move(all), .lists = std::move(lists)};
 }
 
 const std::vector<std::string>& layer_lists() {
@@ -175,9 +204,10 @@ const std::vector<std::string>& layer_lists() {
 }
 
 std::string_view without_prefix(std::string_view path) {
-  static constexpr std::array<std::string_view, 9> kWords = {"model.",       "language_model.", "backbone.",
-                                                             "transformer.", "text_model.",     "llm.",
-                                                             "decoder.",     "module.",         "thinker."};
+  static constexpr std::array<std::string_view, 11> kWords = {
+      "model.",       "language_model.", "backbone.", "transformer.encoder.",
+      "transformer.", "text_model.",     "llm.",      "decoder.",
+      "module.",      "thinker.",        "gpt_neox."};
   for (bool found = true; found;) {
     found = false;
     for (const std::string_view word : kWords) {

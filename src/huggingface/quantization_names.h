@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/model.h"
@@ -25,18 +26,30 @@ struct BlockNames {
 
 class NameTable {
  public:
+  // Of models of that model_type, which decides on what families call the same part.
+  explicit NameTable(std::string type) : type_(std::move(type)) {}
+
   // Blocks whose tensors have the same names share an answer, which lives as long as the table.
   const BlockNames& of(const Block& block);
 
  private:
+  std::string type_;
   std::map<std::string, std::unique_ptr<BlockNames>> known_;
 };
 
-// What may stand before the layers ("model.language_model."), the empty text included.
-const std::vector<std::string>& path_prefixes();
-// What the list of layers may be called: "layers", "h", "blocks".
+// How paths begin in a model of a type: what may stand before the layers ("model.language_model."), the empty
+// text included, and what the list of layers is called there.
+struct PathRoots {
+  std::vector<std::string> prefixes;
+  std::vector<std::string> lists;
+};
+
+// Of that model_type; `nested`: its language model's configuration sits inside another.
+PathRoots path_roots(const std::string& type, bool nested);
+// All that a list of layers may be called: "layers", "h", "blocks".
 const std::vector<std::string>& layer_lists();
-// The path behind any such words: "layers.3.mlp" of "model.language_model.layers.3.mlp".
+// The path behind any such words: "layers.3.mlp" of "model.language_model.layers.3.mlp". What is left of a
+// name that has none of them may stand anywhere in a path.
 std::string_view without_prefix(std::string_view path);
 
 }  // namespace memwall

@@ -12,11 +12,45 @@ namespace {
 
 constexpr Range kIntegers{-1, std::int64_t{1} << 31};
 
+// What transformers' methods call the list of modules that stay.
+constexpr std::initializer_list<const char*> kListed = {
+    "modules_to_not_convert", "ignored_layers",        "ignore",
+    "skip_modules",           "llm_int8_skip_modules", "linear_weights_not_to_quantize"};
+
+// Null, false, and what is empty.
+bool says_nothing(const json::Value& value) {
+  switch (value.kind) {
+    case json::Kind::null:
+      return true;
+    case json::Kind::boolean:
+      return !value.boolean;
+    case json::Kind::text:
+      return value.text.empty();
+    case json::Kind::array:
+    case json::Kind::object:
+      return value.items.empty();
+    case json::Kind::number:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 const json::Value* QuantizationSection::find(std::string_view key) const {
+  asked_->emplace(key);
   const json::Value* found = value_->find(key);
   return found != nullptr && found->kind != json::Kind::null ? found : nullptr;
+}
+
+std::vector<std::string> QuantizationSection::unasked() const {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < value_->keys.size(); ++i) {
+    const std::string& key = value_->keys[i];
+    if (says_nothing(value_->items[i]) || asked_->contains(key) || leaves_bytes_alone(key)) continue;
+    keys.push_back(key);
+  }
+  return keys;
 }
 
 std::optional<QuantizationSection> QuantizationSection::section(std::string_view key) const {
@@ -56,6 +90,14 @@ void QuantizationSection::add_module(const json::Value& at, std::string_view nam
   }
 }
 
+void QuantizationSection::add_part(const json::Value& at, std::string_view text, ModuleList& list) const {
+  try {
+    list.add_part(text);
+  } catch (const std::invalid_argument& error) {
+    fail(at, fmt::format("module name '{}' is not supported: {}", json::printable(text), error.what()));
+  }
+}
+
 void QuantizationSection::add_regex(const json::Value& at, std::string_view pattern, ModuleList& list) const {
   try {
     list.add_regex(pattern);
@@ -70,6 +112,23 @@ void QuantizationSection::add_modules(std::initializer_list<const char*> keys, M
     if (found == nullptr) continue;
     if (found->kind != json::Kind::array) fail(*found, fmt::format("{} must be a list of names", key));
     for (const json::Value& item : found->items) add_module(item, json::as_text(*file_, item, key), list);
+  }
+}
+
+void QuantizationSection::add_listed(std::initializer_list<const char*> keys, ModuleList& list) const {
+  for (const char* key : keys) {
+    const json::Value* found = find(key);
+    if (found == nullptr) continue;
+    if (found->kind != json::Kind::array) fail(*found, fmt::format("{} must be a list of names", key));
+    for (const json::Value& item : found->items) {
+      const std::string& name = json::as_text(*file_, item, key);
+      const bool regex = name.rfind(".*", 0) == 0 || name.find_first_of("\\^$(|+") != std::string::npos;
+      if (regex && name.rfind("re:", 0) != 0) {
+        add_regex(item, name, list);
+      } else {
+        add_module(item, name, list);
+      }
+    }
   }
 }
 
@@ -97,32 +156,44 @@ void keep_modules(const QuantizationSection& section, std::initializer_list<cons
     scheme.rules.push_back({.roles = kAll, .format = std::nullopt, .modules = std::move(list)});
 }
 
-void add_every_layer(QuantizationScheme& scheme, Format format) {
+void add_every_layer(QuantizationScheme& scheme, const StoredAs& format) {
   scheme.rules.push_back({.roles = kEveryLayer, .format = format, .modules = std::nullopt});
 }
 
 void keep_listed(const QuantizationSection& section, QuantizationScheme& scheme) {
-  keep_modules(
-      section,
-      {"modules_to_not_convert", "ignored_layers", "ignore", "skip_modules", "llm_int8_skip_modules"},
-      scheme);
+  ModuleList list;
+  section.add_listed(kListed, list);
+  if (!list.empty())
+    scheme.rules.push_back({.roles = kAll, .format = std::nullopt, .modules = std::move(list)});
 }
 
-QuantizationScheme of_one_format(const QuantizationSection& section, Format format) {
+QuantizationScheme of_one_format(const QuantizationSection& section, const StoredAs& format) {
   QuantizationScheme scheme;
   add_every_layer(scheme, format);
   keep_listed(section, scheme);
   return scheme;
 }
 
+QuantizationScheme of_transformers(const QuantizationSection& section, const StoredAs& format) {
+  QuantizationScheme scheme;
+  const bool listed = std::any_of(kListed.begin(), kListed.end(),
+                                  [&](const char* key) { return section.find(key) != nullptr; });
+  scheme.rules.push_back({.roles = listed ? Roles(kEveryLayer | kHead) : kEveryLayer,
+                          .format = format,
+                          .modules = std::nullopt});
+  keep_listed(section, scheme);
+  return scheme;
+}
+
 void add_exceptions(const QuantizationSection& section, const json::Value& modules, bool regexes,
-                    FormatOf format, QuantizationScheme& scheme) {
-  std::vector<std::pair<std::optional<Format>, ModuleList>> lists;
+                    FormatOf format, const QuantizationSection& outer, QuantizationScheme& scheme) {
+  std::vector<std::pair<std::optional<StoredAs>, ModuleList>> lists;
   for (std::size_t i = 0; i < modules.keys.size(); ++i) {
     const std::string& name = modules.keys[i];
     const json::Value& value = modules.items[i];
     if (value.kind != json::Kind::object && value.kind != json::Kind::boolean) continue;
-    const std::optional<Format> wanted = format(QuantizationSection(section.file(), value), section);
+    section.find(name);  // it is understood
+    const std::optional<StoredAs> wanted = format(QuantizationSection(section.file(), value), outer);
     auto at = std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return l.first == wanted; });
     if (at == lists.end()) at = lists.insert(at, {wanted, ModuleList()});
     if (regexes && name.find_first_of("*\\^$+|") != std::string::npos) {

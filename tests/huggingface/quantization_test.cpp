@@ -95,6 +95,11 @@ TEST(Quantization, FormatsByMethod) {
       {R"({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 4, "group_size": 64}}})",
        "int4-g64-zp16"},
       {R"({"quant_method": "eetq", "weights": "int8"})", "int8-c"},
+      {R"({"quant_method": "aqlm", "nbits_per_codebook": 16, "in_group_size": 8})", "int2-c"},
+      {R"({"quant_method": "higgs", "bits": 3, "group_size": 256})", "int3-g256"},
+      {R"({"quant_method": "fp_quant", "forward_dtype": "mxfp4"})", "mxfp4"},
+      {R"({"quant_method": "fouroversix"})", "nvfp4"},
+      {R"({"quant_method": "metal", "bits": 8, "group_size": 32})", "int8-g32-zp16"},
       {R"({"quant_method": "quanto", "weights": "int4"})", "int4-g128-zp16"},
       {R"({"quant_method": "quanto", "weights": "float8"})", "f8_e4m3-c"},
       {R"({"quant_method": "torchao", "quant_type": "int4_weight_only",
@@ -319,33 +324,39 @@ TEST(Quantization, FromAFileBesideTheConfig) {
 
 TEST(Quantization, SaysWhatItDoesNotKnow) {
   const auto error = [](const std::string& config) { return error_of([&] { dense(config); }); };
-  EXPECT_NE(error(R"({"quant_method": "aqlm", "nbits_per_codebook": 16})")
-                .find("quant_method 'aqlm' is not supported; supported are fp8, fbgemm_fp8"),
+  EXPECT_NE(error(R"({"quant_method": "ptq9", "bits": 16})")
+                .find("quant_method 'ptq9' is not supported; supported are fp8, fbgemm_fp8"),
             std::string::npos);
   EXPECT_NE(error("{}").find("no quant_method is stated"), std::string::npos);
-  for (const char* config :
-       {R"([4])",
-        R"("fp8")",
-        R"({"quant_method": 4})",
-        R"({"quant_method": "gptq", "bits": 7})",
-        R"({"quant_method": "gptq", "bits": 4, "group_size": 100})",
-        R"({"quant_method": "fp8", "weight_block_size": [64, 64]})",
-        R"({"quant_method": "fp8", "weight_block_size": "128"})",
-        R"({"quant_method": "fp8", "modules_to_not_convert": "lm_head"})",
-        R"({"quant_method": "fp8", "modules_to_not_convert": [3]})",
-        R"x({"quant_method": "fp8", "ignore": ["re:(?!x)"]})x",
-        R"({"quant_method": "bitsandbytes"})",
-        R"({"quant_method": "compressed-tensors"})",
-        R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["Linear"],
+  for (
+      const char* config :
+      {R"([4])",
+       R"("fp8")",
+       R"({"quant_method": 4})",
+       R"({"quant_method": "gptq", "bits": 7})",
+       R"({"quant_method": "gptq", "bits": 4, "group_size": 100})",
+       R"({"quant_method": "fp8", "weight_block_size": [64]})",
+       R"({"quant_method": "fp8", "weight_block_size": [0, 128]})",
+       R"({"quant_method": "fp8", "weight_block_size": "128"})",
+       R"({"quant_method": "fp8", "modules_to_not_convert": "lm_head"})",
+       R"({"quant_method": "fp8", "modules_to_not_convert": [3]})",
+       R"x({"quant_method": "fp8", "ignore": ["re:(?!x)"]})x",
+       R"({"quant_method": "bitsandbytes"})",
+       R"({"quant_method": "compressed-tensors"})",
+       R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["Linear"],
                "weights": {"num_bits": 6, "type": "float"}}}})",
-        R"({"quant_method": "compressed-tensors", "sparsity_config": {"format": "sparse-24-bitmask"},
+       R"({"quant_method": "compressed-tensors", "sparsity_config": {"format": "sparse-bitmask"},
                "config_groups": {}})",
-        R"({"quant_method": "modelopt", "quant_algo": "FP3"})",
-        R"({"quant_method": "modelopt"})",
-        R"({"quant_method": "quark"})",
-        R"({"quant_method": "hqq"})",
-        R"({"quant_method": "quanto", "weights": "int3"})",
-        R"({"quant_method": "torchao"})"}) {
+       R"({"quant_method": "spqr", "bits": 3})",
+       R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "FPXWeightOnlyConfig", "_data": {}}}})",
+       R"({"quant_method": "hqq", "quant_config": {"self_attn.q_proj": {"weight_quant_params": {"nbits": 1}}}})",
+       R"({"quant_method": "auto-round", "bits": 4, "data_type": "int_asym_dq", "super_bits": 6})",
+       R"({"quant_method": "modelopt", "quant_algo": "FP3"})",
+       R"({"quant_method": "modelopt"})",
+       R"({"quant_method": "quark"})",
+       R"({"quant_method": "hqq"})",
+       R"({"quant_method": "quanto", "weights": "int3"})",
+       R"({"quant_method": "torchao"})"}) {
     EXPECT_EQ(error(config).rfind("x.json:", 0), 0U) << config << ": " << error(config);
   }
 }
@@ -372,14 +383,14 @@ TEST(Quantization, LongListsTakeLittleTime) {
   }
 }
 
-// f32 scales of the tensors that have them for blocks or rows.
-std::int64_t f32_scales(const Model& model) {
+// Scales of `bytes` each of the tensors that have them for blocks or rows.
+std::int64_t scales_of(const Model& model, std::int64_t bytes = 4) {
   std::int64_t scales = 0;
   for (const Block& block : model.blocks) {
     for (const Tensor& tensor : block.tensors) {
       const FormatKind kind = tensor.format.kind;
       if (kind != FormatKind::f8_e4m3_b128 && kind != FormatKind::f8_e4m3_channel) continue;
-      scales += static_cast<std::int64_t>(block.layers.size()) * (tensor.bytes() - tensor.elements()) / 4;
+      scales += static_cast<std::int64_t>(block.layers.size()) * (tensor.bytes() - tensor.elements()) / bytes;
     }
   }
   return scales;
@@ -397,16 +408,16 @@ class RealQuantization : public Test {
 // What the checkpoints' safetensors hold above the parameters (configs/expected.csv has both totals).
 TEST_F(RealQuantization, ScalesAreThoseOfTheCheckpoints) {
   // 228703644928 - 228689764864
-  EXPECT_EQ(f32_scales(config("MiniMaxAI__MiniMax-M2.7")), 13'880'064);
+  EXPECT_EQ(scales_of(config("MiniMaxAI__MiniMax-M2.7")), 13'880'064);
   // 108659340800 less the 16-bit checkpoint's 108641793536
-  EXPECT_EQ(f32_scales(config("RedHatAI__Llama-4-Scout-17B-16E-Instruct-FP8-dynamic")), 17'547'264);
+  EXPECT_EQ(scales_of(config("RedHatAI__Llama-4-Scout-17B-16E-Instruct-FP8-dynamic"), 2), 17'547'264);
   // 1026470731056 - 1026408235864: of Kimi-K2-Base with and without its scales
-  EXPECT_EQ(f32_scales(config("moonshotai__Kimi-K2-Instruct")), 62'495'192);
+  EXPECT_EQ(scales_of(config("moonshotai__Kimi-K2-Instruct")), 62'495'192);
   // 41555600 f32 values less 59 layers' 256 routing biases, less the multi-token-prediction layer's scales:
   // 11448 of its attention, 257 experts of 3 * 896.
-  EXPECT_EQ(f32_scales(config("deepseek-ai__DeepSeek-V3.1")), 41'555'600 - 59 * 256 - 11'448 - 257 * 3 * 896);
+  EXPECT_EQ(scales_of(config("deepseek-ai__DeepSeek-V3.1")), 41'555'600 - 59 * 256 - 11'448 - 257 * 3 * 896);
   // 753910024032 - 753864139008, less the same of its multi-token-prediction layer.
-  EXPECT_EQ(f32_scales(config("zai-org__GLM-5-FP8")),
+  EXPECT_EQ(scales_of(config("zai-org__GLM-5-FP8")),
             45'885'024 - 257 * 3 * 768 - (768 + 2048 + 240 + 896 + 6144 + 48 + 512));
 }
 
