@@ -167,6 +167,19 @@ WeightReading read_bytes(const StoredWeight& weight, const StoredTensor& values,
   return reading(shape, integers(8, shape.empty() ? 1 : shape.back(), groups, zero_points ? "-zp" : ""));
 }
 
+// torchao's Int4Tensor and its kin: two values a byte, whatever the shape of the packing; scales and zeros of
+// groups in any order, or in one tensor.
+WeightReading read_int4(const StoredWeight& weight, WeightHint hint) {
+  std::int64_t groups = 1;
+  const StoredTensor* both = weight.find("weight_scale_and_zero");
+  const StoredTensor* scale = both != nullptr ? both : scale_of(weight);
+  if (scale != nullptr && hint.in > 0) {
+    const std::int64_t scales = both != nullptr ? scale->elements() / 2 : scale->elements();
+    groups = std::max<std::int64_t>(1, scales / std::max<std::int64_t>(1, hint.elements / hint.in));
+  }
+  return flat(hint.elements, integers(4, hint.in, groups, "-zp16"));
+}
+
 // Whatever it is: the format nearest to the bits a value takes.
 WeightReading read_by_size(const StoredWeight& weight, const StoredTensor& values, WeightHint hint) {
   if (hint.elements <= 0) return reading(values.shape, named("int8-c"));
@@ -194,7 +207,10 @@ WeightReading read_weight(const StoredWeight& weight, WeightHint hint) {
     shape.pop_back();
     return reading(std::move(shape), named("mxfp4"));
   }
-  const bool weight_itself = weight.find("weight") == &values || weight.find("") == &values;
+  const bool torchao = weight.find("weight_qdata") == &values;
+  if (torchao && hint.elements > 0 && checked_mul(values.bytes, 2) == hint.elements)
+    return read_int4(weight, hint);
+  const bool weight_itself = torchao || weight.find("weight") == &values || weight.find("") == &values;
   if (weight.find("weight_packed") == &values ||
       (weight_itself && values.type == "U32" && weight.parts.size() > 1))
     return read_words(weight, values, hint);

@@ -32,9 +32,9 @@ const Words& part_names() {
 }
 
 // The values, where several parts are there.
-constexpr std::array<std::string_view, 11> kMainParts = {
-    "weight", "qweight",  "weight_packed", "blocks", "weight._data", "W_q", "codes",
-    "Qidxs",  "q_weight", "trellis",       ""};
+constexpr std::array<std::string_view, 12> kMainParts = {
+    "weight", "qweight", "weight_packed", "weight_qdata", "blocks",  "weight._data",
+    "W_q",    "codes",   "Qidxs",         "q_weight",     "trellis", ""};
 
 // Scales of activations and of the KV cache, which some tools keep at the attention itself.
 constexpr std::array<std::string_view, 16> kActivationParts = {
@@ -60,6 +60,9 @@ Name split(std::string_view name) {
   if (dot == std::string_view::npos) return {name, ""};
   const std::string_view last = name.substr(dot + 1);
   if (part_names().contains(last)) return {name.substr(0, dot), last};
+  // torchao's tensor subclasses, flattened: "_weight_qdata", "_weight_scale", "_weight_zero_point".
+  constexpr std::string_view kFlattened = "_weight_";
+  if (last.starts_with(kFlattened)) return {name.substr(0, dot), last.substr(1)};
   for (const std::string_view stacked : kStacked) {
     if (!last.starts_with(stacked) || last.size() <= stacked.size() || last[stacked.size()] != '_') continue;
     const std::string_view part = last.substr(stacked.size() + 1);

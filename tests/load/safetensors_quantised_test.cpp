@@ -1,6 +1,9 @@
 // Formats told from the tensors of quantised weights, and their bytes.
 #include <algorithm>
+#include <filesystem>
 
+#include "load/load_model.h"
+#include "paths.h"
 #include "tests/load/safetensors_support.h"
 
 namespace memwall {
@@ -118,6 +121,28 @@ void hqq(SafetensorsWriter& file, const std::string& module, std::int64_t out, s
       .add(module + ".nbits", "I32", {1});
 }
 
+// torchao's tensor subclasses as transformers 5.24 saves them: their parts' names joined to the weight's.
+void torchao_int8(SafetensorsWriter& file, const std::string& module, std::int64_t out, std::int64_t in) {
+  file.add(module + "._weight_qdata", "I8", {out, in})
+      .add(module + "._weight_scale", "F32", {out, 1})
+      .add(module + "._weight_zero_point", "I8", {out, 1});
+}
+
+void torchao_f8(SafetensorsWriter& file, const std::string& module, std::int64_t out, std::int64_t in) {
+  file.add(module + "._weight_qdata", "F8_E4M3", {out, in}).add(module + "._weight_scale", "F32", {out, 1});
+}
+
+void torchao_int4(SafetensorsWriter& file, const std::string& module, std::int64_t out, std::int64_t in) {
+  file.add(module + "._weight_qdata", "U8", {out, in / 2})
+      .add(module + "._weight_scale", "BF16", {in / 32, out})
+      .add(module + "._weight_zero_point", "BF16", {in / 32, out});
+}
+
+void torchao_tiles(SafetensorsWriter& file, const std::string& module, std::int64_t out, std::int64_t in) {
+  file.add(module + "._weight_qdata", "I32", {out / 8, in / 64, 32, 2})
+      .add(module + "._weight_scale_and_zero", "BF16", {in / 32, out, 2});
+}
+
 class Quantised : public ::testing::TestWithParam<Stored> {};
 
 TEST_P(Quantised, FormatAndBytes) {
@@ -149,7 +174,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Stored{"f8_e4m3-c", f8_rows}, Stored{"mxfp8", mxfp8}, Stored{"int8-c", int8_rows},
                       Stored{"int8-c", llm_int8}, Stored{"nf4", nf4}, Stored{"nf4-dq", nf4_dq},
                       Stored{"nvfp4", nvfp4}, Stored{"nvfp4", nvfp4_packed}, Stored{"int4-g32-zp16", mlx},
-                      Stored{"int2-c", bitnet}, Stored{"int4-g64-zp16", hqq}));
+                      Stored{"int2-c", bitnet}, Stored{"int4-g64-zp16", hqq},
+                      Stored{"int8-c-zp", torchao_int8}, Stored{"f8_e4m3-c", torchao_f8},
+                      Stored{"int4-g32-zp16", torchao_int4}, Stored{"int4-g32-zp16", torchao_tiles}));
+
+// A checkpoint that transformers saved: no scale is a parameter.
+TEST(QuantisedCheckpoint, RealTorchao) {
+  const std::string folder = MEMWALL_SOURCE_DIR "/../shared/data/trials/configs/safetensors-torchao-int8";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared data";
+  const Model model = find_model(folder);
+  EXPECT_EQ(count_parameters(model).total, 90'432);
+  EXPECT_EQ(stored_bytes(model), 112'256);
+  EXPECT_EQ(stored_bytes(load_config(folder + "/config.json")), 112'256);
+  EXPECT_TRUE(model.warnings.empty());
+}
 
 TEST(QuantisedCheckpoint, BytesOfTheFormatNeedNoStoredBytes) {
   SafetensorsWriter file;
