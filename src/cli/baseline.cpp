@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 
@@ -60,16 +61,19 @@ std::optional<double> predicted_ratio(const BaselineOptions& options, std::int64
   if (!options.predict.empty()) return parse_positive(options.predict, "--predict");
   if (options.no_prompt || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) return std::nullopt;
   while (true) {
-    fmt::print(
-        stderr,
-        "add: c = a + b; matmul: c = a b; the same {}×{} tensors. How many times longer will matmul take? ",
-        n, n);
+    std::fputs(
+        fmt::format(
+            "add: c = a + b; matmul: c = a b; the same {}×{} tensors. How many times longer will matmul "
+            "take? ",
+            n, n)
+            .c_str(),
+        stderr);
     std::string line;
     if (!std::getline(std::cin, line) || line.empty()) return std::nullopt;
     try {
       return parse_positive(line, "your answer");
     } catch (const InputError& error) {
-      fmt::print(stderr, "{}; or press Enter to skip\n", error.what());
+      std::fputs(fmt::format("{}; or press Enter to skip\n", error.what()).c_str(), stderr);
     }
   }
 }
@@ -99,6 +103,7 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   if (!options.n.empty()) settings.n = parse_integer(options.n, "--n", {16, 32768});
   const std::int64_t memory = options.device.memory_bytes();
   std::optional<Ridge> ridge = datasheet_ridge(options);
+  Output output(options.output.output);
   const std::unique_ptr<Device> device = options.device.open();
   if (options.n.empty()) settings.n = device->info().matmul_n * (device->info().gpu ? 1 : 2);
   settings.sweep_to = settings.n;
@@ -109,7 +114,6 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
     progress.show(what, done, of);
   });
   session.require_memory(settings);
-  Output output(options.output.output);
   const std::optional<double> predicted = predicted_ratio(options, settings.n);
 
   // To the end, so that a signal while the result is written does not lose it.

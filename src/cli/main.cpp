@@ -1,11 +1,13 @@
 // The one place that prints errors and decides the exit status.
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/app.h"
+#include "cli/standard_streams.h"
 #include "input/error.h"
 
 namespace {
@@ -21,6 +23,7 @@ void print_error(std::string message) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  memwall::secure_standard_streams();
   try {
     return memwall::run_command_line(std::vector<std::string>(argv, argv + argc));
   } catch (const memwall::InputError& error) {
@@ -30,6 +33,9 @@ int main(int argc, char** argv) {
       const std::overflow_error& error) {  // sizes of the input that multiply to more than can be counted
     print_error(error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory: this machine, or a limit on this process (ulimit -v), has no more to give");
+    return 1;
   } catch (const std::exception& error) {
     print_error(error.what());
     return 1;

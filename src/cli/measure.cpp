@@ -120,6 +120,9 @@ std::string measure_text(const Session& session, const Model& model, bool incomp
 void measure(const MeasureOptions& options, Invocation& invocation) {
   const OutputFormat format = parse_output_format(options.output.format);
   const MeasureSettings settings = settings_of(options);
+  // To the end, so that a signal while the result is written does not lose it.
+  const InterruptGuard guard;
+  Output output(options.output.output);
   const std::vector<Model> models = options.model.load();
   if (models.size() != 1) throw InputError("measure takes one weight and one KV format");
   const Model& model = models.front();
@@ -131,15 +134,12 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
       [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
   session.require_memory(ops, settings);
   session.require_memory(small_baselines(device->info()));
-  Output output(options.output.output);
 
   std::vector<std::int64_t> longest = settings.contexts;
   longest.insert(longest.end(), settings.prompts.begin(), settings.prompts.end());
   std::vector<std::string> warnings = warn_of(model, longest);
   const std::size_t printed = warnings.size();
 
-  // To the end, so that a signal while the result is written does not lose it.
-  const InterruptGuard guard;
   session.probe();
   // The model comes last: its predictions rest on the peaks of the whole run.
   if (!interrupted()) session.run_baselines(small_baselines(device->info()));

@@ -146,9 +146,9 @@ std::int64_t DeviceOptions::memory_bytes() const {
   return memory.empty() ? 0 : parse_bytes(memory, "--memory");
 }
 
-void note(const std::string& message) { fmt::print(stderr, "memwall: note: {}\n", message); }
+void note(const std::string& message) { std::fputs(("memwall: note: " + message + "\n").c_str(), stderr); }
 
-void warn(const std::string& message) { fmt::print(stderr, "memwall: warning: {}\n", message); }
+void warn(const std::string& message) { std::fputs(("memwall: warning: " + message + "\n").c_str(), stderr); }
 
 std::vector<std::string> warn_of(const Model& model, const std::vector<std::int64_t>& contexts) {
   std::vector<std::string> warnings = model.warnings;

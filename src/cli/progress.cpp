@@ -14,7 +14,7 @@ Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 Progress::~Progress() { clear(); }
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) std::fputs("\r\x1b[K", stderr);
   shown_ = false;
 }
 
@@ -24,7 +24,7 @@ void Progress::show(const std::string& what, std::size_t done, std::size_t of) {
   shown_ = true;
   std::string line = fmt::format("{:3.0f} s  {}/{}  {}", seconds, done + 1, of, what);
   if (display_width(line) > 79) line = line.substr(0, 79);  // one row, so that it can be wiped
-  fmt::print(stderr, "\r\x1b[K{}", line);
+  std::fputs(("\r\x1b[K" + line).c_str(), stderr);          // may fail: progress costs no result
   std::fflush(stderr);
 }
 

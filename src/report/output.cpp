@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -24,7 +25,10 @@ OutputFormat parse_output_format(std::string_view word) {
 }
 
 Output::Output(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) return;
+  if (path_.empty()) {
+    descriptor_ = STDOUT_FILENO;
+    return;
+  }
   const auto refuse = [&](int error) {
     throw InputError(fmt::format("--output: {} cannot be written: {}", path_, std::strerror(error)));
   };
@@ -42,43 +46,50 @@ Output::Output(std::string path) : path_(std::move(path)) {
   if (exists && ::access(path_.c_str(), W_OK) != 0) refuse(errno);
   // Through a symbolic link to what it names, so that the link stays.
   std::error_code unresolved;
-  target_ = exists ? std::filesystem::canonical(path_, unresolved).string() : path_;
+  const std::string target = exists ? std::filesystem::canonical(path_, unresolved).string() : path_;
   if (unresolved) refuse(unresolved.value());
-  temporary_ = target_ + ".XXXXXX";
-  descriptor_ = ::mkstemp(temporary_.data());
-  if (descriptor_ < 0) {
-    const int error = errno;
-    temporary_.clear();
-    refuse(error);
+  try {
+    temporary_ = std::make_unique<TemporaryFile>(target);
+  } catch (const std::system_error& error) {
+    refuse(error.code().value());
   }
-  // mkstemp makes private files; a result is as readable as any file the user makes.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor_, exists ? status.st_mode & 0777 : 0666 & ~mask);
+  descriptor_ = temporary_->descriptor();
 }
 
 Output::~Output() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_ && !path_.empty()) ::close(descriptor_);
+}
+
+void Output::fail(int error) const {
+  if (path_.empty() && error == EPIPE) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  throw RunError(fmt::format("{} cannot be written: {}", path_.empty() ? "standard output" : path_,
+                             std::strerror(error)));
+}
+
+void Output::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void Output::finish() {
+  if (!temporary_) return;
+  try {
+    temporary_->rename_to_target();
+  } catch (const std::system_error& error) {
+    fail(error.code().value());
+  }
 }
 
 void Output::write(std::string_view text) {
-  const std::string name = path_.empty() ? "standard output" : path_;
-  const int descriptor = path_.empty() ? STDOUT_FILENO : descriptor_;
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw RunError(fmt::format("{} cannot be written: {}", name, std::strerror(errno)));
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (temporary_.empty()) return;
-  if (::close(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
-    const int error = errno;
-    descriptor_ = -1;
-    throw RunError(fmt::format("{} cannot be written: {}", name, std::strerror(error)));
-  }
-  descriptor_ = -1;
-  temporary_.clear();
+  append(text);
+  finish();
 }
 
 Style Output::style() const {

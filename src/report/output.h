@@ -1,10 +1,12 @@
 // Where results go: standard output, or a file written whole or not at all.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "report/table.h"
+#include "report/temporary_file.h"
 
 namespace memwall {
 
@@ -18,21 +20,27 @@ class Output {
   // An empty path means standard output. A file's temporary twin is made at once, so that a path that
   // cannot be written is refused before a minute of measuring. Throws InputError.
   explicit Output(std::string path);
-  ~Output();  // what was not written leaves nothing behind
+  ~Output();  // what was not finished leaves nothing behind
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Writes all of `text`; a file appears under its name only then. Throws RunError.
+  // Writes all of `text`, which others may follow. Throws RunError. Where standard output is a pipe that
+  // nobody reads any more, the process ends as SIGPIPE would end it.
+  void append(std::string_view text);
+  // After the last of them: a file appears under its name only now. Throws RunError.
+  void finish();
+  // One text that is all there is.
   void write(std::string_view text);
 
   // Colour where standard output is a terminal that can, and NO_COLOR is not set (no-color.org).
   Style style() const;
 
  private:
+  [[noreturn]] void fail(int error) const;
+
   std::string path_;
-  std::string target_;  // the file itself, where path_ is a symbolic link to it
-  std::string temporary_;
-  int descriptor_ = -1;
+  std::unique_ptr<TemporaryFile> temporary_;  // of a file that is replaced whole
+  int descriptor_ = -1;                       // where the text goes
 };
 
 }  // namespace memwall
