@@ -1,4 +1,4 @@
-// Quantisation by libraries of their own: mlx, hqq, optimum-quanto, torchao, and BitNet's ternary weights.
+// Quantisation by libraries of their own: mlx, hqq, optimum-quanto, and BitNet's ternary weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,87 +67,6 @@ void doubt_twice(Scheme& scheme) {
   scheme.doubts.emplace_back("its scales are quantised in their turn and counted as 16 bits each");
 }
 
-// A module of torchao's settings: a class by name or, in older files, a function. int4 weights have a 16-bit
-// scale and zero a group, Int8Tensor an f32 scale and an 8-bit zero point a row.
-StoredAs torchao_format(const Section& at, std::string type, const std::optional<Section>& settings) {
-  type.erase(std::remove(type.begin(), type.end(), '_'), type.end());
-  const auto is = [&](std::string_view name) { return type.rfind(name, 0) == 0; };
-  const auto group_or = [&](std::int64_t fallback) {
-    return settings ? settings->integer_or("group_size", fallback) : fallback;
-  };
-  if (is("int4weightonly")) return int_format(at, 4, group_or(128), ZeroPoints::wide);
-  if (is("int8dynamicactivationint4weight") || is("int4dynactintintweight")) {
-    return int_format(at, 4, group_or(32), ZeroPoints::wide);
-  }
-  if (is("int8dynamicactivationintxweight") || is("intxweightonly")) {
-    const std::string name = settings ? settings->word_or("weight_dtype", "int8") : "int8";
-    std::int64_t bits = 8;
-    if (const std::size_t digit = name.find_last_of("12345678"); digit != std::string::npos)
-      bits = name[digit] - '0';
-    // Kept as one value a byte (IntxUnpackedToInt8Tensor), with an f32 scale and a zero point a group or row.
-    const std::optional<Section> by = settings ? settings->section("weight_granularity") : std::nullopt;
-    const std::optional<Section> data = by ? by->section("_data") : std::nullopt;
-    const std::int64_t group =
-        by && by->word_or("_type", "") == "pergroup" && data ? data->integer_or("group_size", 32) : 0;
-    if (bits < 1) at.fail("torchao's weight_dtype is not understood");
-    return stored_in_units(kInt8Channel, 1, 1, 5, 1, group);
-  }
-  if (is("int8")) {
-    StoredAs as(kInt8Channel);
-    as.row_bytes = 1;
-    return as;
-  }
-  if (is("float8dynamicactivationint4weight") || is("fpxweightonly") || is("uintxweightonly") || is("mxfp") ||
-      is("gemlite")) {
-    at.fail(fmt::format("torchao's '{}' is not supported", json::printable(type)));
-  }
-  if (is("float8weightonly")) return kF8Channel;
-  if (is("float8")) {
-    const std::optional<Section> by = settings ? settings->section("granularity") : std::nullopt;
-    const bool row = by && by->word_or("_type", "") == "perrow";
-    return row ? kF8Channel : kF8;
-  }
-  if (is("nvfp4")) return kNvfp4;
-  if (is("mxdynamicactivationmxweight")) {
-    const std::string name = settings ? settings->word_or("weight_dtype", "") : "";
-    return name.find("4") != std::string::npos && name.find("e4m3") == std::string::npos ? kMxfp4 : kMxfp8;
-  }
-  at.fail(fmt::format("torchao's '{}' is not supported", json::printable(type)));
-}
-
-// Of an object {"_type", "_data"}; nothing where the module is not quantised.
-std::optional<StoredAs> torchao_object(const Section& own, const Section& /*outer*/) {
-  return torchao_format(own, own.word_or("_type", ""), own.section("_data"));
-}
-
-// FqnToConfig and ModuleFqnToConfig: a map from names to objects or null; the key is "_default" for the rest.
-void torchao_by_name(const Section& data, Scheme& scheme) {
-  const char* const map_key =
-      data.find("fqn_to_config") != nullptr ? "fqn_to_config" : "module_fqn_to_config";
-  const std::optional<Section> map = data.section(map_key);
-  if (!map) data.fail("torchao's map of modules is missing");
-  const json::Value& entries = map->value();
-  if (entries.items.size() > 100 * kMostTags) map->fail("more than 100000 modules");
-  std::optional<StoredAs> fallback;
-  if (const std::optional<Section> rest = map->section("_default")) fallback = torchao_object(*rest, *rest);
-  if (fallback) add_every_layer(scheme, *fallback);
-  ModuleList kept;
-  for (std::size_t i = 0; i < entries.keys.size(); ++i) {
-    const std::string& key = entries.keys[i];
-    if (key == "_default") continue;
-    if (entries.items[i].kind == json::Kind::null) {
-      map->add_module(entries.items[i], key, kept);
-      continue;
-    }
-    const Section own(map->file(), entries.items[i]);
-    QuantizationRule rule{.roles = kAll, .format = torchao_object(own, own), .modules = ModuleList()};
-    map->add_module(entries.items[i], key, *rule.modules);
-    scheme.rules.push_back(std::move(rule));
-  }
-  if (!kept.empty())
-    scheme.rules.push_back({.roles = kAll, .format = std::nullopt, .modules = std::move(kept)});
-}
-
 }  // namespace
 
 QuantizationScheme read_mlx(const QuantizationSection& section, const QuantizedModel& /*model*/) {
@@ -207,33 +126,6 @@ QuantizationScheme read_quanto(const QuantizationSection& section, const Quantiz
                              json::printable(weights)));
   }
   return of_transformers(section, int_format(section, weights == "int4" ? 4 : 2, 128, ZeroPoints::wide));
-}
-
-QuantizationScheme read_torchao(const QuantizationSection& section, const QuantizedModel& /*model*/) {
-  const std::optional<Section> types = section.section("quant_type");
-  Scheme scheme;
-  const bool tables = section.flag_or("include_input_output_embeddings", false);
-  section.find("untie_embedding_weights");
-  if (types) {
-    const std::optional<Section> one = types->section("default");
-    if (!one) section.fail("torchao's quant_type needs one 'default'");
-    const std::string type = one->word_or("_type", "");
-    const std::optional<Section> data = one->section("_data");
-    if ((type == "fqntoconfig" || type == "modulefqntoconfig" || type == "aoperm") && data) {
-      torchao_by_name(*data, scheme);
-      keep_listed(section, scheme);
-    } else {
-      scheme = of_transformers(section, torchao_format(section, type, data));
-    }
-  } else {
-    scheme = of_transformers(section, torchao_format(section, section.word_or("quant_type", ""),
-                                                     section.section("quant_type_kwargs")));
-  }
-  if (tables && !scheme.rules.empty() && scheme.rules.front().format) {
-    scheme.rules.push_back(
-        {.roles = kEmbedding | kHead, .format = scheme.rules.front().format, .modules = std::nullopt});
-  }
-  return scheme;
 }
 
 // Ternary weights, four a byte, and one 16-bit scale a tensor (BitLinear). Quantised at run time ("online",

@@ -143,6 +143,26 @@ TEST(QuantisedBytes, OfEveryLayout) {
       {R"({"quant_method": "torchao", "include_input_output_embeddings": true,
            "quant_type": {"default": {"_type": "Float8WeightOnlyConfig", "_data": {}}}})",
        kLinear + 4 * kRows + 2 * (kTable + 4 * 1000) + kNorms},
+      // As torchao 0.18's config_to_dict writes them.
+      {R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_version": 2,
+           "_data": {"group_size": null, "granularity": {"_type": "PerRow", "_version": 1, "_data": {"dim": -1}}}}}})",
+       kLinear + 5 * kRows + kRest},
+      {R"({"quant_method": "torchao", "quant_type": {"default": {"_type":
+           "Float8DynamicActivationFloat8WeightConfig", "_version": 2, "_data": {"granularity": [
+             {"_type": "PerRow", "_version": 1, "_data": {}}, {"_type": "PerRow", "_version": 1, "_data": {}}]}}}})",
+       kLinear + 4 * kRows + kRest},
+      {R"({"quant_method": "torchao", "quant_type": {"default": {"_type":
+           "Float8DynamicActivationFloat8WeightConfig", "_version": 2, "_data": {"granularity": [
+             {"_type": "PerTensor", "_data": {}}, {"_type": "PerTensor", "_data": {}}]}}}})",
+       kLinear + 7 * 4 + kRest},
+      {R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "IntxWeightOnlyConfig", "_version": 2,
+           "_data": {"weight_dtype": {"_type": "torch.dtype", "_data": "int4"}, "granularity":
+             {"_type": "PerGroup", "_version": 1, "_data": {"group_size": 32}},
+             "intx_packing_format": {"_type": "IntxPackingFormat", "_data": "UNPACKED_TO_INT8"}}}}})",
+       kLinear + kLinear / 32 * 3 + kRest},
+      {R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_version": 2,
+           "_data": {"group_size": 32, "int4_packing_format": {"_type": "Int4PackingFormat", "_data": "PLAIN"}}}}})",
+       kLinear / 2 + kLinear / 32 * 4 + kRest},
       {R"({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 3, "group_size": 64}}})",
        // Ten groups of 64 weights in 64 int32, the last units whole.
        4 * 103 * 256 + 3 * 256 * 256 + kLinear / 64 * 4 + kRest},
