@@ -173,6 +173,26 @@ QuantizationScheme read_gemma(const QuantizationSection& section, const Quantize
   return scheme;
 }
 
+// ExLlama's: `bits` are an average over all linears, which its files spread unevenly.
+QuantizationScheme read_exl(const QuantizationSection& section, const QuantizedModel& /*model*/) {
+  const auto format_of = [&](const char* key, double fallback) {
+    const json::Value* stated = section.find(key);
+    const double bits = stated == nullptr ? fallback : json::as_number(section.file(), *stated, key);
+    if (!(bits >= 1) || bits > 16) section.fail(fmt::format("{} must be from 1 to 16", key));
+    const auto hundredths = static_cast<std::int64_t>(bits * 100 + 0.5);
+    return stored_in_units(nearest((hundredths + 50) / 100), hundredths, 800, 0, 0, 0);
+  };
+  Scheme scheme;
+  add_every_layer(scheme, format_of("bits", 4));
+  for (const char* key : {"head_bits", "lm_head_bits"}) {
+    if (section.find(key) == nullptr) continue;
+    scheme.rules.push_back({.roles = kHead, .format = format_of(key, 6), .modules = std::nullopt});
+  }
+  for (const char* key : {"calibration", "tensor_storage", "out_scales", "codebook"}) section.find(key);
+  scheme.doubts.emplace_back("its bits a weight are an average: single tensors have more or fewer");
+  return scheme;
+}
+
 // MetalLinear: mlx's affine packing of linears alone.
 QuantizationScheme read_metal(const QuantizationSection& section, const QuantizedModel& /*model*/) {
   return of_transformers(section, int_format(section, section.integer_or("bits", 4),

@@ -54,6 +54,8 @@ Scheme fp8(const Section& section, const QuantizedModel& model) {
     if (!by_name && !kept.empty())
       scheme.rules.push_back({.roles = kEveryLayer, .format = format, .modules = std::move(kept)});
     scheme.kv = kv_format(section, "kv_cache_quant_algo", scheme);
+  } else if (section.find("kv_cache_scheme") != nullptr) {  // AutoFP8: "static"
+    scheme.kv = KvFormat::f8_e4m3;
   }
   // DeepSeek's inference/model.py keeps these in 16 bits or more whatever the configuration lists.
   ModuleList kept;
@@ -98,13 +100,17 @@ void gptq_dynamic(const Section& section, std::int64_t bits, std::int64_t group,
 }
 
 // The packings of a file that are counted alike; others are doubted.
-void check_checkpoint_format(const Section& section, Scheme& scheme) {
-  const std::string format = section.word_or("checkpoint_format", "gptq");
-  for (const char* known : {"gptq", "gptq_v2", "marlin", "auto_gptq"}) {
-    if (format == known) return;
+void check_packing(const Section& section, std::initializer_list<const char*> keys, Scheme& scheme) {
+  for (const char* key : keys) {
+    const std::string format = section.word_or(key, "gptq");
+    bool known = format.find("gptq") != std::string::npos;
+    for (const char* name : {"marlin", "gemm", "gemv", "gemv_fast", "exllama", "ipex", "llm_awq"})
+      known = known || format == name;
+    if (!known) {
+      scheme.doubts.push_back(fmt::format("its {} '{}' is not known and counted as gptq's and awq's are", key,
+                                          json::printable(format)));
+    }
   }
-  scheme.doubts.push_back(
-      fmt::format("checkpoint_format '{}' is not known and counted as gptq's", json::printable(format)));
 }
 
 // AutoGPTQ's and GPTQModel's QuantLinear: qweight, qzeros whatever `sym` says, f16 scales. g_idx, 4 bytes an
@@ -117,7 +123,7 @@ Scheme gptq(const Section& section, const QuantizedModel& /*model*/) {
   StoredAs format = int_format(section, bits, group, marlin ? ZeroPoints::none : ZeroPoints::packed);
   if (section.flag_or("desc_act", false) && !marlin) format.column_bytes = 4;
   Scheme scheme;
-  check_checkpoint_format(section, scheme);
+  check_packing(section, {"checkpoint_format", "format"}, scheme);
   ModuleList only;
   if (const json::Value* inside = section.find("modules_in_block_to_quantize")) {
     if (inside->kind != json::Kind::array)
@@ -150,6 +156,7 @@ Scheme awq(const Section& section, const QuantizedModel& /*model*/) {
   const std::int64_t group = section.integer_or("group_size", section.integer_or("q_group_size", 128));
   const bool zero = section.flag_or("zero_point", true);
   Scheme scheme;
+  check_packing(section, {"version", "checkpoint_format", "format"}, scheme);
   add_every_layer(scheme, int_format(section, bits, group, zero ? ZeroPoints::packed : ZeroPoints::none));
   ModuleList kept;
   if (const json::Value* listed = section.find("modules_to_not_convert")) {
@@ -188,7 +195,7 @@ std::optional<StoredAs> auto_round_exception(const Section& own, const Section& 
 }
 
 Scheme auto_round(const Section& section, const QuantizedModel& /*model*/) {
-  for (const char* key : {"packing_format", "super_bits", "super_group_size"}) section.find(key);
+  for (const char* key : {"packing_format", "zero_point", "lm_head", "provider"}) section.find(key);
   Scheme scheme = of_one_format(section, auto_round_format(section, section));
   if (const std::optional<Section> extra = section.section("extra_config")) {
     add_exceptions(*extra, extra->value(), true, auto_round_exception, section, scheme);
@@ -214,6 +221,16 @@ Scheme bitsandbytes(const Section& section, const QuantizedModel& /*model*/) {
   return of_transformers(section, Format{twice ? FormatKind::nf4_dq : FormatKind::nf4, 0, false});
 }
 
+// Files that AutoRound wrote as another method's.
+bool is_auto_round(const Section& section) {
+  return section.find("autoround_version") != nullptr || section.find("extra_config") != nullptr;
+}
+
+// vLLM's and SGLang's own: a scale a row.
+Scheme w8a8_int8(const Section& section, const QuantizedModel& /*model*/) {
+  return of_one_format(section, kInt8Channel);
+}
+
 using Method = Scheme (*)(const Section&, const QuantizedModel&);
 
 struct Known {
@@ -235,6 +252,8 @@ Scheme eetq(const Section& section, const QuantizedModel& /*model*/) {
 constexpr std::array kMethods = {
     Known{"fp8", fp8},
     Known{"fbgemm_fp8", fbgemm_fp8},
+    Known{"w8a8_fp8", fbgemm_fp8},
+    Known{"w8a8_int8", w8a8_int8},
     Known{"mxfp4", mxfp4},
     Known{"gptq", gptq},
     Known{"gptq_marlin", gptq},
@@ -263,6 +282,8 @@ constexpr std::array kMethods = {
     Known{"fouroversix", read_four_over_six},
     Known{"gemma", read_gemma},
     Known{"metal", read_metal},
+    Known{"exl2", read_exl},
+    Known{"exl3", read_exl},
 };
 
 // Files beside a config.json, and some configs, leave the method to be told from the keys.
@@ -282,7 +303,8 @@ std::string method_of(const Section& section) {
 }  // namespace
 
 QuantizationScheme read_quantization(const QuantizationSection& section, const QuantizedModel& model) {
-  const std::string method = method_of(section);
+  std::string method = method_of(section);
+  if ((method == "gptq" || method == "awq") && is_auto_round(section)) method = "auto_round";
   for (const Known& known : kMethods) {
     if (method == known.name) return known.read(section, model);
   }

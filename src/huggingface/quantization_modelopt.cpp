@@ -128,6 +128,8 @@ void add_modelopt_rules(const QuantizationSection& section, const QuantizedModel
   const std::string algorithm = section.word_or("quant_algo", "");
   const bool mixed = algorithm == "mixed_precision" || algorithm.empty();
   const std::string experts = section.word_or("moe_quant_algo", "");
+  for (const char* key : {"pre_quant_scale", "has_zero_point"})
+    section.find(key);  // follow from the algorithm
   if (const std::optional<Section> layers = section.section("quantized_layers")) {
     section.find("config_groups");  // says the same by format
     section.find("group_size");

@@ -55,6 +55,9 @@ std::vector<std::uint32_t> matching(const ModulePattern& pattern, const ModulePa
 }  // namespace
 
 void ModuleList::add(std::string_view name) {
+  constexpr std::string_view kMlx = "switch_mlp.";  // its experts lie in one tensor of that module
+  if (const std::size_t at = name.find(kMlx); at != std::string_view::npos)
+    return add(std::string(name.substr(0, at)) + "experts." + std::string(name.substr(at + kMlx.size())));
   constexpr std::string_view kWeight = ".weight";  // some lists name tensors
   if (name.size() > kWeight.size() && name.substr(name.size() - kWeight.size()) == kWeight) {
     name.remove_suffix(kWeight.size());
@@ -85,7 +88,8 @@ void ModuleList::add(std::string_view name) {
 void ModuleList::add_part(std::string_view text) {
   add(text);
   if (text.find_first_of(kMeta) != std::string_view::npos) return;
-  patterns_.push_back(ModulePattern::glob("*" + std::string(text) + "*"));
+  const bool inside = !text.empty() && text.back() == '.';  // "layers.0."
+  patterns_.push_back(ModulePattern::glob("*" + std::string(text) + (inside ? "*" : "")));
 }
 
 void ModuleList::add_regex(std::string_view pattern) { patterns_.push_back(ModulePattern::regex(pattern)); }

@@ -28,7 +28,7 @@ class ModuleList {
   // of one ("mlp.gate", "lm_head"), or its end ("gate" of "mlp.shared_expert_gate"), as transformers'
   // should_convert_module has them; or a glob. Throws std::invalid_argument with the reason.
   void add(std::string_view name);
-  // Whatever path holds the text, as AutoAWQ has it.
+  // Whatever path holds the text, up to the end of a component: AutoAWQ's lists.
   void add_part(std::string_view text);
   // A regular expression, tied to the path's begin. Throws std::invalid_argument with the reason.
   void add_regex(std::string_view pattern);

@@ -84,6 +84,11 @@ Texts parents_of(const Block& block, const std::string& type) {
       // told apart from attention by name.
       if (!recurrent) break;
       if (block.name == "kda" || block.name.find("attention") != std::string::npos) break;
+      if (any_begins(type, {"qwen", "olmo"})) return {"linear_attn"};
+      if (any_begins(type, {"nemotron", "mamba", "falcon_mamba"})) return {"mixer"};
+      if (any_begins(type, {"jamba", "bamba", "falcon_h1", "granitemoe", "zamba", "granite"}))
+        return {"mamba"};
+      if (any_begins(type, {"lfm2"})) return {"conv", "short_conv"};
       return {"linear_attn", "mixer", "mamba", "conv", "short_conv", "temporal_block"};
     default:
       return {""};
@@ -106,7 +111,7 @@ Texts inner_names(const std::string& name) {
   };
   if (begins(name, kExperts)) {
     const Texts names = names_of(name.substr(kExperts.size()));
-    for (const char* under : {"experts.0.", "experts.", "switch_mlp."}) add(under, names);  // the last: MLX
+    for (const char* under : {"experts.0.", "experts."}) add(under, names);
   } else if (name == "shared_expert.gate") {
     all = {"shared_expert_gate", "shared_expert.gate"};
   } else if (begins(name, kShared)) {

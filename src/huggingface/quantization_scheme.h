@@ -149,6 +149,7 @@ QuantizationScheme read_sinq(const QuantizationSection& section, const Quantized
 QuantizationScheme read_fp_quant(const QuantizationSection& section, const QuantizedModel& model);
 QuantizationScheme read_four_over_six(const QuantizationSection& section, const QuantizedModel& model);
 QuantizationScheme read_gemma(const QuantizationSection& section, const QuantizedModel& model);
+QuantizationScheme read_exl(const QuantizationSection& section, const QuantizedModel& model);
 QuantizationScheme read_metal(const QuantizationSection& section, const QuantizedModel& model);
 
 }  // namespace memwall

@@ -101,16 +101,33 @@ TEST(QuantizationLists, PatternsMeetTheModelsOwnNames) {
                 {"re:vision.*", "q_proj", false}});
 }
 
-// AutoAWQ's exclude_layers_to_not_quantize: whatever name holds the text.
+// AutoAWQ's exclude_layers_to_not_quantize: whatever name holds the text, to the end of a component.
 TEST(QuantizationLists, AreTextsInsideNamesForAwq) {
   expect_lists("\"model_type\": \"llama\", " + kSizes,
                R"({{"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["{}"]}})",
                {{"layers.0.", "q_proj", true},
                 {"model.layers.0.", "q_proj", true},
                 {"model.layers.1.", "q_proj", false},
-                {"down", "down_proj", true},
-                {"mlp.gate", "gate_proj", true},
+                {"down_proj", "down_proj", true},
+                {"mlp.gate", "gate_proj", false},
+                {"attn.q_proj", "q_proj", true},
                 {"visual", "q_proj", false}});
+}
+
+// Published AWQ files of MoE models: the router's name is no expert's.
+TEST(QuantizationLists, RoutersAreNotGates) {
+  const std::string keys = R"("model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2,
+      "moe_intermediate_size": 128, "head_dim": 64, )" +
+                           kSizes;
+  const Model model = load(keys, R"({"quant_method": "awq", "bits": 4, "group_size": 128,
+      "modules_to_not_convert": ["mlp.gate", "self_attn", "lm_head", "model.layers.1."]})");
+  EXPECT_EQ(format_of(model, "experts.gate_proj"), "int4-g128-zp");
+  EXPECT_EQ(format_of(model, "q_proj"), "bf16");
+  // MLX keeps a layer's experts in one module.
+  const Model mlx = load(keys, R"({"group_size": 64, "bits": 4,
+      "model.layers.0.mlp.switch_mlp.down_proj": {"group_size": 64, "bits": 8}})");
+  EXPECT_EQ(format_of(mlx, "experts.down_proj"), "int8-g64-zp16");
+  EXPECT_EQ(format_of(mlx, "experts.up_proj"), "int4-g64-zp16");
 }
 
 // Gemma 4's experts lie beside the dense MLP, as its router does.
