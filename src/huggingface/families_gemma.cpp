@@ -48,7 +48,9 @@ void gemma3n(const Config& config, Plan& plan) {
   add_per_layer_inputs(config, plan, per_layer_width(config, 256));
   const std::int64_t hidden = plan.common.hidden_size;
   const std::int64_t copies = size_or(config, {"altup_num_inputs"}, 4);
-  if (copies > 64) config.fail(fmt::format("altup_num_inputs is {}; at most 64 make sense", copies));
+  if (copies > 64)
+    config.fail_about({"altup_num_inputs"},
+                      fmt::format("altup_num_inputs is {}; at most 64 make sense", copies));
   Block in;
   Block out;
   for (std::int64_t i = 0; i + 1 < copies; ++i) {

@@ -7,6 +7,7 @@
 
 #include "format/checked.h"
 #include "huggingface/families_parts.h"
+#include "huggingface/plan.h"
 
 namespace memwall {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // hc_mult copies of the residual stream.
 void deepseek_v4(const Config& config, Plan& plan) {
   plan.attention.kv_heads = 1;
-  if (plan.moe.experts == 0) config.fail("no n_routed_experts");
+  if (plan.moe.experts == 0) config.fail_about(kExperts, "no n_routed_experts");
   plan.moe.shared_intermediate = plan.moe.expert.intermediate;
   all_moe(plan);
   plan.types.clear();

@@ -93,7 +93,7 @@ void add_gated_norm(Block& block, const Config& config, const Plan& plan, const 
 
 std::vector<Block> axk2_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
   const MlaSpec spec = read_indexed_mla(config, plan, layer);
-  if (spec.q_lora_rank == 0) config.fail("A.X K2 needs q_lora_rank");
+  if (spec.q_lora_rank == 0) config.fail_about({"q_lora_rank"}, "A.X K2 needs q_lora_rank");
   Block block = mla_block(plan.common, spec);
   for (Tensor& tensor : block.tensors) {
     if (tensor.name != "q_b_proj") continue;
@@ -127,7 +127,8 @@ void mistral_large4(const Config& config, Plan& plan) {
 std::vector<Block> mistral_large4_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {
   MlaSpec spec = read_indexed_mla(config, plan, layer);
   if (config.listed_integer_or({"kv_source_layers"}, layer.index, layer.index) != layer.index)
-    config.fail("of Mistral Large 4, only models whose layers all keep a cache are read");
+    config.fail_about({"kv_source_layers"},
+                      "of Mistral Large 4, only models whose layers all keep a cache are read");
   const bool rotary = config.has({"no_rope_layers"})
                           ? config.listed_integer_or({"no_rope_layers"}, layer.index, 1) != 0
                           : (layer.index + 1) % 4 != 0;

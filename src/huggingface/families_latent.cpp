@@ -2,6 +2,7 @@
 // the modelling code of Hugging Face transformers 5.24 (models/NAME/modeling_NAME.py).
 #include "format/checked.h"
 #include "huggingface/families_parts.h"
+#include "huggingface/plan.h"
 
 namespace memwall {
 namespace {
@@ -16,7 +17,7 @@ void axk1(const Config&, Plan& plan) { plan.moe.expert.norm = NormPlace::both; }
 
 // Two attentions and two dense MLPs a layer, the experts beside the second; some "experts" do nothing.
 void longcat(const Config& config, Plan& plan) {
-  if (plan.moe.experts == 0) config.fail("no n_routed_experts");
+  if (plan.moe.experts == 0) config.fail_about(kExperts, "no n_routed_experts");
   all_moe(plan);
   plan.moe.idle = size_or_none(config, {"zero_expert_num"});
 }

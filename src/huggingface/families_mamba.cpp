@@ -28,7 +28,9 @@ void mamba_ssm(const Config& config, Plan& plan) {
   plan.head.vocab_size = checked_mul(div_up(plan.head.vocab_size, multiple), multiple);
   if (!config.flag_or({"rms_norm"}, true)) plan.common.norm = NormKind::layer;
   if (!config.integers({"attn_layer_idx"}).empty() || config.integer_or({"d_intermediate"}, 0) != 0)
-    config.fail("of Mamba models with attention or MLPs between the layers, only Hugging Face's are read");
+    config.fail_about(
+        {"attn_layer_idx", "d_intermediate"},
+        "of Mamba models with attention or MLPs between the layers, only Hugging Face's are read");
 }
 
 std::vector<Block> mamba_ssm_mixer(const Config& config, const Plan& plan, const LayerPlan&) {
@@ -45,7 +47,7 @@ std::vector<Block> mamba_ssm_mixer(const Config& config, const Plan& plan, const
   Mamba2Spec spec;
   spec.head_dim = size_or(config, {"ssm_cfg.headdim"}, 64);
   spec.heads = inner / spec.head_dim;
-  if (spec.heads < 1) config.fail("ssm_cfg.headdim is wider than all channels");
+  if (spec.heads < 1) config.fail_about({"ssm_cfg.headdim"}, "ssm_cfg.headdim is wider than all channels");
   spec.state = size_or(config, {"ssm_cfg.d_state"}, 128);
   spec.groups = size_or(config, {"ssm_cfg.ngroups"}, 1);
   spec.conv = size_or(config, {"ssm_cfg.d_conv"}, 4);
@@ -140,7 +142,8 @@ std::vector<Block> nemotron_h_mixer(const Config& config, const Plan& plan, cons
     spec.bias = config.flag_or({"use_bias", "mamba_proj_bias"}, false);
     return {mamba2_block(plan.common, spec)};
   }
-  if (plan.moe.experts == 0) config.fail("a layer has experts, but there is no n_routed_experts");
+  if (plan.moe.experts == 0)
+    config.fail_about(kExperts, "a layer has experts, but there is no n_routed_experts");
   // Only the shared expert has the biases.
   Block block = moe_block(plan.common, plan.moe);
   for (const char* name : {"experts.up_proj.bias", "experts.down_proj.bias"}) remove_tensor(block, name);

@@ -104,8 +104,9 @@ void all_moe(Plan& plan) { plan.moe_layers.assign(static_cast<std::size_t>(plan.
 
 void check_heads(const Config& config, const AttentionSpec& spec) {
   if (spec.heads < 1 || spec.kv_heads < 1 || spec.heads % spec.kv_heads != 0) {
-    config.fail(fmt::format("a layer's {} heads must be a multiple of its {} key-value heads", spec.heads,
-                            spec.kv_heads));
+    config.fail_about({"num_key_value_heads", "num_attention_heads"},
+                      fmt::format("a layer's {} heads must be a multiple of its {} key-value heads",
+                                  spec.heads, spec.kv_heads));
   }
 }
 
@@ -173,7 +174,8 @@ MlaSpec read_mla(const Config& config, const Plan& plan) {
   spec.bias = config.flag_or({"attention_bias"}, false);
   spec.norm = plan.attention.norm;
   if (spec.heads < 1 || spec.qk_nope_head_dim + spec.qk_rope_head_dim < 1) {
-    config.fail(
+    config.fail_about(
+        {"qk_nope_head_dim", "num_attention_heads"},
         "latent attention needs num_attention_heads, kv_lora_rank, qk_nope_head_dim and v_head_dim above 0");
   }
   return spec;

@@ -102,7 +102,9 @@ std::vector<Block> recurrent_gemma_mixer(const Config& config, const Plan& plan,
   add_linear(block, common, "linear_y", width, hidden, true);
   add_linear(block, common, "linear_x", width, hidden, true);
   // Block-diagonal: a head's gate reads the head's channels.
-  if (heads < 1 || width < heads) config.fail("lru_width must be at least num_attention_heads, above 0");
+  if (heads < 1 || width < heads)
+    config.fail_about({"lru_width", "num_attention_heads"},
+                      "lru_width must be at least num_attention_heads, above 0");
   add_linear(block, common, "input_gate", width, width / heads, true);
   add_linear(block, common, "recurrent_gate", width, width / heads, true);
   add_parameter(block, common, "conv1d", checked_mul(width, taps));

@@ -38,7 +38,9 @@ std::int64_t attention_width(const Config& config, const Plan& plan) {
 }
 
 std::int64_t head_count(const Config& config, std::int64_t inner, std::int64_t width) {
-  if (inner % width != 0) config.fail(fmt::format("heads {} wide do not divide {} channels", width, inner));
+  if (inner % width != 0)
+    config.fail_about({"head_size", "head_dim"},
+                      fmt::format("heads {} wide do not divide {} channels", width, inner));
   return inner / width;
 }
 
@@ -124,11 +126,12 @@ std::vector<Block> rwkv6_mixer(const Config& config, const Plan& plan, const Lay
 
 void rwkv7(const Config& config, Plan& plan) {
   if (!config.flag_or({"norm_bias"}, true)) plan.common.norm = NormKind::layer_no_bias;
-  if (config.has({"attn"})) config.fail("of RWKV-7, models with attention layers are not read");
+  if (config.has({"attn"}))
+    config.fail_about({"attn"}, "of RWKV-7, models with attention layers are not read");
   if (config.has({"value_dim"})) {
     for (std::int32_t i = 0; i < plan.layers; ++i) {
       if (config.layer_integer_or({"value_dim"}, i, 0) != plan.common.hidden_size)
-        config.fail("of RWKV-7, only models with values of the hidden size are read");
+        config.fail_about({"value_dim"}, "of RWKV-7, only models with values of the hidden size are read");
     }
   }
 }
@@ -173,7 +176,7 @@ std::vector<Block> xlstm_mixer(const Config& config, const Plan& plan, const Lay
   const std::int64_t values = scaled(config, "v_dim_factor", config.number_or({"v_dim_factor"}, 1.0), hidden);
   const std::int64_t key_width = keys / heads;
   if (key_width < 1 || values < heads)
-    config.fail("num_heads are more than qk_dim_factor leaves channels for");
+    config.fail_about({"num_heads"}, "num_heads are more than qk_dim_factor leaves channels for");
   const bool bias = config.flag_or({"use_bias"}, false);
   const std::int64_t elements = checked_mul(key_width, values);
   Block block{.kind = BlockKind::mixer, .name = "mlstm"};

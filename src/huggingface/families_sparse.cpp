@@ -7,6 +7,7 @@
 
 #include "format/checked.h"
 #include "huggingface/families_parts.h"
+#include "huggingface/plan.h"
 
 namespace memwall {
 namespace {
@@ -171,7 +172,7 @@ std::vector<Block> muse_spark_feed_forward(const Config&, const Plan& plan, cons
 
 // JetMoE (arXiv 2404.07413): experts for the queries and the output, too; all share keys and values.
 void jetmoe(const Config& config, Plan& plan) {
-  if (plan.moe.experts == 0) config.fail("no num_local_experts");
+  if (plan.moe.experts == 0) config.fail_about(kExperts, "no num_local_experts");
   plan.attention.head_dim = plan.attention.v_head_dim = size_or(config, {"kv_channels"}, 128);
   plan.attention.heads = checked_mul(plan.attention.kv_heads, plan.moe.per_token);
   plan.moe.expert.fused_gate_up = true;

@@ -22,6 +22,9 @@ constexpr std::array kInert = std::to_array<Inert>({
      "dtype *_dtype tie_encoder_decoder is_encoder_decoder add_cross_attention cross_attention_hidden_size "
      "is_composition is_matryoshka",
      "names the checkpoint, its code or how it was saved"},
+    {"lm_head rm_head use_rmsnorm use_rms_norm org_vocab_size cla_share_factor add_classification_head "
+     "weight_share_add_bias moe_use_aux_free sinkhorn_2gate",
+     "states what is so of every model of those families, or belongs to a switch that is read"},
     {"*token_id *token_ids *_token *_token_index *_class_id use_position_ids attn_uses_sequence_id id2label "
      "label2id num_labels problem_type "
      "tokenizer* token_* bos_* eos_* sep_* unk_* cls_* pad_token* prefix suffix type_vocab_size "
@@ -39,6 +42,8 @@ constexpr std::array kInert = std::to_array<Inert>({
      "embedding_scale attn_scale attention_value_scale residual_scale qk_scale qk_scale_factor softmax_scale "
      "scale_emb scale_depth scale_embedding scale_attn* scale_attention* scale_sqrt_depth scale_factor "
      "*temperature* *clip* *_limit *_alpha *_beta *_alpha_factor *_beta_factor mscale* embedding_multiplier "
+     "width_scale embedding_multiplier_scale "
+     "output_multiplier_scale attn_output_multiplier scale_qk_dot_by_d max_attn_value compression_ratio "
      "residual_multiplier attention_multiplier lm_head_multiplier output_multiplier mup_attn_multiplier "
      "mup_embedding_multiplier mup_width_multiplier *_out_multiplier key_multiplier *_in_multiplier "
      "mlp_multipliers ssm_multipliers logits_multiplier embeddings_scale *gate_lower_bound norm_topk* "
@@ -64,7 +69,9 @@ constexpr std::array kInert = std::to_array<Inert>({
      "slice_config slice_mode batch_vision_input batch_3d_resampler drop_vision_last_layer "
      "downsample_ratio ps_version select_layer dynamic_image_size use_thumbnail min_dynamic_patch "
      "max_dynamic_patch force_image_size tile_tag view_tag candidate_resolutions hd_transform_order "
-     "num_img_tokens num_crops img_processor sam_config qformer_config spatial_merge_size "
+     "num_img_tokens num_crops num_media_embeds vit_* anyres_* max_image_size freq_allocation "
+     "pixel_hidden_size "
+     "spatial_conv_size temporal_conv_size img_processor sam_config qformer_config spatial_merge_size "
      "temporal_patch_size position_id_per_seconds seconds_per_chunk deepstack* *_visual_indexes "
      "downsample_rate window_audio* has_lora_adapter",
      "parts for images and sound: beside the language model", true},
@@ -77,7 +84,9 @@ constexpr std::array kInert = std::to_array<Inert>({
      "output_scores output_past return_* is_decoder *_generation* remove_invalid_values bad_words_ids "
      "exponential_decay* *typical_p max_batch_size begin_suppress* suppress_* forced_*",
      "how text is generated or what a call returns"},
-    {"pretraining_tp ep_size ep_degree *_parallel_size tensor_parallel* pipeline_parallel* "
+    {"pretraining_tp ep_size ep_degree *_parallel_size skip_bias_add skip_bias_add_qkv pre_allocate_kv_cache "
+     "need_fp32_gate fuse_norm "
+     "fuse_rms_norm fuse_gate_detach_matmul tensor_parallel* pipeline_parallel* "
      "sequence_parallel* "
      "expert_parallel* chunk_size_feed_forward torchscript use_bfloat16 *attn_implementation "
      "*_implementation use_flash* *flash_attn* use_kernels use_sdpa use_cache_quantization "
@@ -119,6 +128,19 @@ constexpr std::array kInertOfFamilies = std::to_array<InertOfFamily>({
      "use_shared_block_lora",
      "follows from the hidden size; heads divide the same channels; the MLP is always gated, and adapted for "
      "each use"},
+    {"arctic", "parallel_attn_mlp_res", "the dense MLP beside the experts, of which use_residual tells"},
+    {"openelm", "num_gqa_groups qkv_multipliers", "num_query_heads and num_kv_heads list what they give"},
+    {"minicpm", "sparse_config", "which cached tokens are read; all are counted"},
+    {"step3p5 step3p7",
+     "use_head_wise_attn_gate use_qk_norm use_moe moe_every_n_layer head_dim true_head_dim",
+     "of every layer, as its code has it; which have experts, moe_layers_enum lists"},
+    {"falcon_h1", "mamba_use_mlp mlp_expansion_factor", "the code does not read it"},
+    {"rwkv5 rwkv6 rwkv7", "head_size_divisor hidden_ratio norm_first",
+     "intermediate_size is what it gives; or a divisor of values"},
+    {"lfm2", "block_dim block_ffn_dim conv_dim_out block_use_swiglu num_heads",
+     "hidden_size and num_attention_heads once more; its MLP is gated"},
+    {"apertus", "qk_norm", "its Q and K always have norms"},
+    {"longcat", "mla_scale_q_lora mla_scale_kv_lora", "values scaled"},
     {"gpt_neo", "attention_layers", "attention_types, written out"},
     {"gpt_neox", "use_parallel_residual", "both orders have two norms a layer"},
     {"minimax_m2", "attn_type_list", "every layer of it has full attention"},

@@ -77,7 +77,7 @@ MlpSpec read_mlp(const Config& config, const Family& family, std::int64_t hidden
   spec.intermediate = config.layer_integer_or(kWidths, 0, 0);
   // Of an unknown family, neither a width nor the number of linears may be guessed.
   if (family.types.empty() && spec.intermediate == 0 && !config.has({"moe_intermediate_size"}))
-    config.fail("no intermediate_size (also called n_inner, ffn_dim, ffn_hidden_size, d_ff)");
+    size_of(config, kWidths, spec.intermediate);
   // GPT-2 and its descendants take four times the hidden size; a gated MLP has no such rule, and its family
   // may state the width elsewhere.
   if (spec.intermediate == 0 && !family.gated) spec.intermediate = 4 * hidden;
