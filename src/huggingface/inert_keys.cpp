@@ -36,7 +36,8 @@ constexpr std::array kInert = std::to_array<Inert>({
      "label_smoothing* embedding_fraction shared_experts_overlap moe_shared_expert_overlap "
      "expert_capacity* moe_capacity* capacity_factor* *_capacity_factor router_bias_update* *_update_rate "
      "*_update_speed learning_rate* weight_decay* adam_* batch_size *_batch_size max_steps *lr_* "
-     "moe_token_drop_policy moe_drop_tokens moe_eval_capacity* moe_train_capacity* min_capacity",
+     "moe_token_drop_policy moe_drop_tokens moe_token_dropping block_mlp_init_scale block_out_init_scale "
+     "dense_list moe_eval_capacity* moe_train_capacity* min_capacity",
      "training: at inference nothing of it runs"},
     {"eps *_eps *epsilon *softcap* *soft_cap* *logit_* *logits* *scaling *scaling_factor scale "
      "embedding_scale attn_scale attention_value_scale residual_scale qk_scale qk_scale_factor softmax_scale "
@@ -171,36 +172,36 @@ constexpr std::array kSizes = std::to_array<std::string_view>(
 // Words that name a size, a count, a rank, a gate or a part. Where a word is short, it must be a whole part
 // of the name.
 constexpr std::array kWords =
-    std::to_array<std::string_view>({"size",       "dim",         "rank",        "num",
-                                     "n",          "head",        "heads",       "expert",
-                                     "experts",    "gate",        "gated",       "gating",
-                                     "width",      "hidden",      "inner",       "intermediate",
-                                     "layer",      "layers",      "freq",        "frequency",
-                                     "kernel",     "expand",      "expansion",   "latent",
-                                     "lora",       "conv",        "block",       "blocks",
-                                     "window",     "sink",        "sinks",       "bias",
-                                     "norm",       "shared",      "stages",      "stage",
-                                     "period",     "interval",    "every",       "topk",
-                                     "layernorm",  "rmsnorm",     "norms",       "proj",
-                                     "projection", "projections", "biases",      "convolution",
-                                     "mamba",      "ssm",         "rwkv",        "delta",
-                                     "mla",        "dense",       "cross",       "encoder",
-                                     "decoder",    "share",       "sharing",     "tie",
-                                     "tied",       "pattern",     "types",       "dims",
-                                     "sizes",      "ranks",       "widths",      "kernels",
-                                     "gates",      "steps",       "latents",     "engram",
-                                     "hyper",      "group",       "groups",      "channels",
-                                     "ratio",      "ratios",      "factor",      "multiplier",
-                                     "count",      "depth",       "loop",        "loops",
-                                     "recurrent",  "memory",      "slots",       "adapter",
-                                     "tables",     "ngram",       "d",           "ffn",
-                                     "mlp",        "moe",         "attn",        "attention",
-                                     "kv",         "q",           "k",           "v",
-                                     "o",          "qk",          "qkv",         "mtp",
-                                     "nextn",      "state",       "mix",         "mult",
-                                     "sparse",     "compress",    "compression", "residual",
-                                     "hash",       "position",    "positions",   "embed",
-                                     "embedding",  "vocab"});
+    std::to_array<std::string_view>({"size",       "dim",         "rank",      "num",
+                                     "n",          "head",        "heads",     "expert",
+                                     "experts",    "gate",        "gated",     "gating",
+                                     "width",      "hidden",      "inner",     "intermediate",
+                                     "layer",      "layers",      "freq",      "frequency",
+                                     "kernel",     "expand",      "expansion", "latent",
+                                     "lora",       "conv",        "block",     "blocks",
+                                     "window",     "sink",        "sinks",     "bias",
+                                     "norm",       "shared",      "stages",    "stage",
+                                     "period",     "interval",    "every",     "topk",
+                                     "layernorm",  "rmsnorm",     "norms",     "proj",
+                                     "projection", "projections", "biases",    "convolution",
+                                     "mamba",      "ssm",         "rwkv",      "delta",
+                                     "mla",        "dense",       "cross",     "encoder",
+                                     "decoder",    "share",       "sharing",   "tie",
+                                     "tied",       "pattern",     "types",     "dims",
+                                     "sizes",      "ranks",       "widths",    "kernels",
+                                     "gates",      "steps",       "latents",   "engram",
+                                     "hyper",      "group",       "groups",    "channels",
+                                     "ratio",      "ratios",      "factor",    "multiplier",
+                                     "count",      "depth",       "loop",      "loops",
+                                     "recurrent",  "memory",      "slots",     "adapter",
+                                     "tables",     "ngram",       "d",         "ffn",
+                                     "mlp",        "moe",         "attn",      "attention",
+                                     "kv",         "q",           "k",         "v",
+                                     "o",          "qk",          "qkv",       "mtp",
+                                     "cla",        "nextn",       "state",     "mix",
+                                     "mult",       "sparse",      "compress",  "compression",
+                                     "residual",   "hash",        "position",  "positions",
+                                     "embed",      "embedding",   "vocab"});
 
 bool ends_in_a_size(std::string_view key) {
   return std::any_of(kSizes.begin(), kSizes.end(), [&](std::string_view size) {

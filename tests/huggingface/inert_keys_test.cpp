@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "families_support.h"
+#include "paths.h"
 
 namespace memwall {
 namespace {
@@ -51,6 +54,23 @@ TEST(UnreadKeys, InsideAnObjectThatIsReadAreToldOf) {
   const Model model = read_small("kimi_linear", kimi + R"(, "gate_rank": 3})");
   EXPECT_TRUE(model.approximate);
   EXPECT_NE(model.warnings[0].find("linear_attn_config.gate_rank"), std::string::npos);
+}
+
+// Small models with every key that published ones of their families have.
+TEST(UnreadKeys, PublishedConfigurationsHaveNone) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MEMWALL_SOURCE_DIR "/tests/data/known_keys")) {
+    ++files;
+    const Model model = load_config(entry.path().string());
+    EXPECT_FALSE(model.approximate) << entry.path() << model.warnings.front();
+  }
+  EXPECT_EQ(files, 17);
+}
+
+// Layers of Hunyuan-Large that use another one's keys and values are not known.
+TEST(UnreadKeys, ASwitchThatIsOnIsToldOf) {
+  EXPECT_FALSE(with(R"("use_cla": false, "cla_share_factor": 2)").approximate);
+  EXPECT_TRUE(with(R"("use_cla": true, "cla_share_factor": 2)").approximate);
 }
 
 TEST(InertKeys, HaveAReason) {
