@@ -51,6 +51,7 @@ class ExpertOperands final : public Operands {
   double touched(std::int64_t turn) const override {
     return static_cast<double>(draws_.routing(turn).touched());
   }
+  const ExpertDraws* draws() const override { return &draws_; }
   double padding_bytes(std::int64_t turn) const override { return touched(turn) * weights_.padding(); }
   double flops(std::int64_t) const override { return linear_flops(work_.each, tokens_ * work_.per_token); }
 

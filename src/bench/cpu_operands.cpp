@@ -118,6 +118,7 @@ struct TaskVariants {
     if (!is_supported(t.format)) return none();
     return {{"blas", 0}};
   }
+  std::vector<Variant> operator()(const ArithmeticTask& t) const { return arithmetic_variants(t); }
   std::vector<Variant> operator()(const FusedTask&) const { return none(); }
 
  private:
@@ -141,6 +142,7 @@ struct TaskFootprint {
     const std::int64_t widened = t.format.kind == FormatKind::f32 ? 0 : 3 * t.n * t.n * kFloat;
     return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n), .fixed_bytes = widened};
   }
+  Footprint operator()(const ArithmeticTask&) const { return {.cold = false}; }
   Footprint operator()(const FusedTask&) const { return {}; }
 };
 
@@ -195,6 +197,7 @@ struct PlaceTask {
   std::unique_ptr<Operands> operator()(const MatmulTask& t) const {
     return place_matmul(t, context, copies, seed);
   }
+  std::unique_ptr<Operands> operator()(const ArithmeticTask& t) const { return place_arithmetic(t, context); }
   std::unique_ptr<Operands> operator()(const FusedTask&) const {
     throw std::logic_error("the CPU fuses nothing");
   }

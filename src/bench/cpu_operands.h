@@ -51,6 +51,11 @@ std::unique_ptr<Operands> place_add(const AddTask& task, CpuContext& context, st
 std::unique_ptr<Operands> place_matmul(const MatmulTask& task, CpuContext& context, std::int64_t copies,
                                        std::uint64_t seed);
 
+std::unique_ptr<Operands> place_arithmetic(const ArithmeticTask& task, CpuContext& context);
+
+// The instructions that this CPU multiplies the type by; none where it has none.
+std::vector<Variant> arithmetic_variants(const ArithmeticTask& task);
+
 // A linear's variants at that many rows, named as its kernels (kernels/cpu/linear.h): dot, gemm, blas.
 std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows);
 

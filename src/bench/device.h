@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "bench/topology.h"
+#include "card/card.h"
 #include "cost/cost.h"
 
 namespace memwall {
 
 struct DeviceInfo;
+class ExpertDraws;
 
 // One op of a step, one layer's copy.
 struct OpTask {
@@ -54,6 +56,11 @@ struct MatmulTask {
   Format format;
 };
 
+// Multiply-adds on registers alone, on all threads together: the arithmetic that no kernel passes.
+struct ArithmeticTask {
+  ComputeType type = ComputeType::f32;
+};
+
 // Ops that follow one another in a layer, as one launch: a norm before linears over the same input, an
 // activation or a residual behind them, rotary before attention. Only where the device has a kernel for the
 // very combination.
@@ -61,7 +68,7 @@ struct FusedTask {
   std::vector<OpTask> ops;
 };
 
-using Task = std::variant<OpTask, StreamTask, AddTask, MatmulTask, FusedTask>;
+using Task = std::variant<OpTask, StreamTask, AddTask, MatmulTask, ArithmeticTask, FusedTask>;
 
 // One way to run a task: a kernel of ours or a library's.
 struct Variant {
@@ -100,6 +107,8 @@ class Operands {
   virtual double padding_bytes(std::int64_t /*turn*/) const { return 0; }
   // Distinct experts that launch runs; 0 where there are none.
   virtual double touched(std::int64_t /*turn*/) const { return 0; }
+  // The routings that launches go through; null where there are none.
+  virtual const ExpertDraws* draws() const { return nullptr; }
   // Launches once and compares (sampled) outputs. Outside any timed region.
   virtual Check check(std::size_t variant) = 0;
 };

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <new>
 
 #include "bench/interrupt.h"
 #include "bench/op_task.h"
+#include "bench/out_of_memory.h"
 #include "bench/topology.h"
 #include "format/checked.h"
 #include "format/units.h"
@@ -26,6 +29,8 @@ StoppingRule shortened(StoppingRule rule) {
   return rule;
 }
 StoppingRule probe_rule() { return {.min_samples = 10, .min_time_s = 0.3, .max_time_s = 1.0}; }
+// Best samples, not medians, are what bounds: as many as find a quiet moment.
+StoppingRule arithmetic_rule() { return {.min_samples = 30, .min_time_s = 0.1, .max_time_s = 0.3}; }
 StoppingRule stream_rule() { return {.min_samples = 7, .min_time_s = 0.1, .max_time_s = 0.25}; }
 
 StreamTask stream_probe(const DeviceInfo& info, StreamPattern pattern, bool nontemporal = false) {
@@ -44,6 +49,10 @@ std::vector<MatmulTask> peak_tasks(const Device& device) {
   return tasks;
 }
 
+// What a CPU's instructions are probed for.
+constexpr std::array kProbedTypes = {ComputeType::f32, ComputeType::f16, ComputeType::bf16,
+                                     ComputeType::int8};
+
 ComputeType compute_type(const MatmulTask& task, bool cpu) {
   if (cpu) return ComputeType::f32;
   switch (task.format.kind) {
@@ -56,6 +65,16 @@ ComputeType compute_type(const MatmulTask& task, bool cpu) {
     default:
       return ComputeType::f32;
   }
+}
+
+// What the CPU's kernels multiply an op in: integer formats in bytes, all else in f32.
+ComputeType cpu_compute_type(const Work& work) {
+  Card card;
+  for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16})
+    card.peaks[type].tflops = 1;
+  card.peaks[ComputeType::int8].tflops = 2;
+  card.quantises_activations = true;
+  return peak_for(card, work).type == ComputeType::int8 ? ComputeType::int8 : ComputeType::f32;
 }
 
 // Sizes whose reads tell a launch's cost from its bytes: from far below a slice of the probe up to it.
@@ -94,22 +113,23 @@ double MeasuredStep::measured_seconds() const {
   return seconds;
 }
 
-Card card_of(const DeviceFigures& figures) {
+Card card_of(const DeviceFigures& figures, bool writes) {
   Card card;
   card.name = figures.info.kind;
   card.title = figures.info.name;
-  card.bandwidth_GBps = figures.read_GBps;
+  card.bandwidth_GBps =
+      writes ? std::max(figures.best_read_GBps, figures.best_traffic_GBps) : figures.best_read_GBps;
   card.capacity_GiB = static_cast<double>(figures.info.available_bytes) / kGiB;
   card.l2_MiB = static_cast<double>(figures.info.last_level_bytes) / kMiB;
   const auto peak = [&](ComputeType type, double gflops) {
     card.peaks[type] = {.tflops = gflops / 1e3, .accumulate = "f32", .source = "measured"};
   };
+  for (const auto& [type, found] : figures.peaks) peak(type, found.GFLOPs);
   if (!figures.info.gpu) {
-    // It computes in f32 whatever the storage, and any kernel of the run may have been the fastest.
+    // Kernels may widen 16-bit operands to f32, and do where the CPU has nothing faster.
     for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16})
-      peak(type, figures.peak_GFLOPs);
-  } else {
-    for (const auto& [type, gflops] : figures.peaks_GFLOPs) peak(type, gflops);
+      peak(type, std::max(figures.peak_GFLOPs, 1e3 * card.peaks[type].tflops));
+    card.quantises_activations = true;
   }
   card.achievable.class_name = "measured";
   return card;
@@ -193,18 +213,52 @@ void Session::announce(const std::string& what) {
   ++done_;
 }
 
+// A shortage of memory ends the run as an interrupt does: with what it has.
+void Session::keep_what_was_measured(const std::function<void()>& work) {
+  if (stopped()) return;
+  try {
+    work();
+  } catch (const OutOfMemory& error) {
+    shortage_ = error.what();
+  } catch (const std::bad_alloc&) {
+    shortage_ = "the system has no more memory to give";
+  }
+}
+
+bool Session::stopped() const { return interrupted() || shortage_.has_value(); }
+
 std::optional<Measurement> Session::run(const Task& task, bool paired, SamplerSettings settings) {
   settings.pair_with_ceiling = paired && ceiling_.has_value();
-  std::optional<Measurement> m = measure_task(device_, task, ceiling_ ? &*ceiling_ : nullptr, settings);
+  std::optional<Measurement> m;
+  keep_what_was_measured([&] { m = measure_task(device_, task, ceiling_ ? &*ceiling_ : nullptr, settings); });
   if (!m) return m;
-  figures_.peak_GFLOPs = std::max(figures_.peak_GFLOPs, m->flops / m->fastest / 1e9);
+  note_rates(task, *m);
   if (!settings.hot) figures_.peak_GBps = std::max(figures_.peak_GBps, m->bytes / m->fastest / 1e9);
   return m;
 }
 
+// Any kernel of the run may have been the fastest of its type, so that no share of a peak passes 100 %.
+void Session::note_rates(const Task& task, const Measurement& m) {
+  const double gflops = m.flops / m.fastest / 1e9;
+  ComputeType type = ComputeType::f32;
+  if (const auto* arithmetic = std::get_if<ArithmeticTask>(&task)) type = arithmetic->type;
+  if (const auto* op = std::get_if<OpTask>(&task)) type = cpu_compute_type(op->work);
+  if (figures_.info.gpu) {
+    figures_.peak_GFLOPs = std::max(figures_.peak_GFLOPs, gflops);
+    const auto* matmul = std::get_if<MatmulTask>(&task);
+    if (matmul == nullptr) return;
+    type = compute_type(*matmul, false);
+  } else if (type == ComputeType::f32) {
+    figures_.peak_GFLOPs = std::max(figures_.peak_GFLOPs, gflops);
+  }
+  ArithmeticPeak& peak = figures_.peaks[type];
+  if (gflops > peak.GFLOPs) peak = {gflops, m.flops / m.seconds.median / 1e9, m.variant};
+}
+
 void Session::probe() {
   announce("read bandwidth");
-  ceiling_.emplace(device_);
+  keep_what_was_measured([&] { ceiling_.emplace(device_); });
+  if (!ceiling_) return;
   figures_.read_variant = ceiling_->variant();
   figures_.huge_page_share = ceiling_->huge_share();
   for (const StreamPattern pattern :
@@ -217,6 +271,7 @@ void Session::probe() {
             m->of_read_bandwidth ? m->of_read_bandwidth->median * task.traffic(figures_.info) : 0;
         const double rate = m->bytes / m->seconds.median / 1e9;
         figures_.streams.push_back({task, rate, share, rate * task.traffic(figures_.info)});
+        figures_.best_traffic_GBps = std::max(figures_.best_traffic_GBps, m->bytes / m->fastest / 1e9);
       }
     }
   }
@@ -227,10 +282,12 @@ void Session::probe() {
   }
   for (const MatmulTask& task : peak_tasks(device_)) {
     announce(fmt::format("GEMM peak, {}", format_name(task.format)));
-    const auto m = run(task, false, {.rule = probe_rule()});
-    if (!m) continue;
-    const bool cpu = !figures_.info.gpu;
-    figures_.peaks_GFLOPs[compute_type(task, cpu)] = m->flops / m->fastest / 1e9;
+    run(task, false, {.rule = probe_rule()});
+  }
+  for (const ComputeType type : kProbedTypes) {
+    if (device_.variants(ArithmeticTask{type}).empty()) continue;
+    announce(fmt::format("arithmetic peak, {}", compute_type_name(type)));
+    run(ArithmeticTask{type}, false, {.rule = arithmetic_rule()});
   }
   if (figures_.info.costly_launches) fit_launches();
 }
@@ -250,6 +307,8 @@ DeviceFigures Session::figures() const {
   DeviceFigures figures = figures_;
   if (ceiling_) {
     figures.read_GBps = ceiling_->median() / 1e9;
+    figures.best_read_GBps = ceiling_->fastest() / 1e9;
+    figures.best_traffic_GBps = std::max(figures.best_traffic_GBps, figures.best_read_GBps);
     figures.peak_GBps = std::max(figures.peak_GBps, ceiling_->fastest() / 1e9);
     figures.streams.insert(figures.streams.begin(),
                            {{.bytes = ceiling_->slice_bytes()}, figures.read_GBps, 1, figures.read_GBps});
@@ -257,9 +316,13 @@ DeviceFigures Session::figures() const {
   return figures;
 }
 
-MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workload) {
+MeasuredStep Session::run_step(const MeasuredModel& model, const std::vector<Op>& ops,
+                               const Workload& workload, std::uint64_t seed) {
   MeasuredStep measured;
   measured.workload = workload;
+  measured.weights = model.weights;
+  measured.head_weights = model.head_weights;
+  measured.kv = model.kv;
   const Step step = cost_step(ops, workload);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
@@ -269,7 +332,7 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
     std::optional<Measurement> measurement;
     if (known != known_.end()) {
       measurement = known->measurement;
-    } else if (!interrupted()) {
+    } else if (!stopped()) {
       announce(fmt::format("{} {} batch {}, {} tokens",
                            workload.phase == Phase::decode ? "decode" : "prefill", op.name, workload.batch,
                            workload.context));
@@ -279,9 +342,10 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
                       : task.workload.phase == Phase::decode ? decode_rule()
                                                              : prefill_rule();
       // A GPU is steadier than a CPU that others use, too, and has many more ways to try.
+      settings.seed = seed;
       if (figures_.info.costly_launches) settings.rule = shortened(settings.rule);
       measurement = run(task, task.workload.phase == Phase::decode, settings);
-      if (!interrupted() || measurement) known_.push_back({task, measurement});
+      if (!stopped() || measurement) known_.push_back({task, measurement});
     }
     measured.ops.push_back({op, step.costs[i], {}, std::move(measurement)});
   }
@@ -289,43 +353,56 @@ MeasuredStep Session::run_step(const std::vector<Op>& ops, const Workload& workl
 }
 
 // After all ops of all decode steps, since the model's weights stay placed from one workload to the next.
-void Session::run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings) {
+void Session::run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings,
+                              std::size_t first) {
   if (!ceiling_) return;
-  StepRunner runner(device_, ops, whole_step_memory(settings));
-  for (MeasuredStep& step : decode_) {
-    if (interrupted()) return;
+  StepRunner runner(device_, ops, whole_step_memory(settings), settings.seed);
+  for (std::size_t i = first; i < decode_.size(); ++i) {
+    MeasuredStep& step = decode_[i];
+    if (stopped()) return;
     announce(fmt::format("whole steps, batch {}, {} tokens", step.workload.batch, step.workload.context));
     std::vector<const Measurement*> alone;
     for (const MeasuredOp& op : step.ops) alone.push_back(op.measurement ? &*op.measurement : nullptr);
-    step.whole = runner.run(step.workload, alone, *ceiling_);
+    keep_what_was_measured([&] { step.whole = runner.run(step.workload, alone, *ceiling_); });
     if (step.whole && step.whole->cold)
       figures_.peak_GBps = std::max(figures_.peak_GBps, step.whole->bytes / step.whole->fastest / 1e9);
   }
 }
 
-void Session::run_model(const std::vector<Op>& ops, const MeasureSettings& settings) {
-  const std::vector<Op> grouped = group_equal(ops);
+void Session::plan(std::size_t models, const MeasuredModel& model, const MeasureSettings& settings) {
   const std::size_t lengths = settings.contexts.size() + settings.prompts.size();
-  planned_ += grouped.size() * settings.batches.size() * lengths;
-  if (settings.whole_steps) planned_ += settings.batches.size() * settings.contexts.size();
+  planned_ += models * group_equal(model.ops).size() * settings.batches.size() * lengths;
+  if (settings.whole_steps) planned_ += models * settings.batches.size() * settings.contexts.size();
+}
+
+void Session::run_model(const MeasuredModel& model, const MeasureSettings& settings) {
+  const std::vector<Op> grouped = group_equal(model.ops);
+  const std::size_t first = decode_.size();
   const auto run = [&](Phase phase, std::int64_t batch, const std::vector<std::int64_t>& tokens,
                        std::vector<MeasuredStep>& into) {
     for (const std::int64_t length : tokens) {
-      if (!interrupted()) into.push_back(run_step(grouped, {phase, batch, length}));
+      if (!stopped()) into.push_back(run_step(model, grouped, {phase, batch, length}, settings.seed));
     }
   };
   for (const std::int64_t batch : settings.batches) run(Phase::decode, batch, settings.contexts, decode_);
-  if (settings.whole_steps) run_whole_steps(ops, settings);
+  if (settings.whole_steps) run_whole_steps(model.ops, settings, first);
   for (const std::int64_t batch : settings.batches) run(Phase::prefill, batch, settings.prompts, prefill_);
-  // The device's bandwidth is the median of all that was sampled, so the predictions come last.
+  predict_steps();
+}
+
+// Of all steps, anew: what bounds them is the best of all that was sampled until now.
+void Session::predict_steps() {
   if (!ceiling_ || figures_.peak_GFLOPs <= 0) return;
-  if (figures_.info.gpu && !figures_.peaks_GFLOPs.contains(ComputeType::f32))
-    return;  // every format needs one
-  const Card card = card_of(this->figures());
+  if (figures_.info.gpu && !figures_.peaks.contains(ComputeType::f32)) return;  // every format needs one
+  const DeviceFigures found = figures();
   for (std::vector<MeasuredStep>* steps : {&decode_, &prefill_}) {
     for (MeasuredStep& measured : *steps) {
-      const Step step = cost_step(grouped, measured.workload);
-      measured.predicted = predict(step, card);
+      std::vector<Op> ops;
+      for (const MeasuredOp& op : measured.ops) ops.push_back(op.op);
+      Step step = cost_step(ops, measured.workload);
+      // Alone an op finds its activations in a cache; only what memory must serve bounds it here.
+      for (Cost& cost : step.costs) cost.activation_bytes = 0;
+      measured.predicted = predict(step, card_of(found, step.total.state_bytes > 0));
       for (std::size_t i = 0; i < measured.ops.size(); ++i)
         measured.ops[i].prediction = measured.predicted.ops[i];
     }

@@ -31,27 +31,45 @@ struct StreamFigure {
   double traffic_GBps = 0;  // what that moved
 };
 
-// What the device's memory and arithmetic reach here.
+// The arithmetic of one type, 10^9 FLOP/s.
+struct ArithmeticPeak {
+  double GFLOPs = 0;         // the best sample of the run
+  double median_GFLOPs = 0;  // of the same probe or kernel
+  std::string by;            // the instruction of the probe, or the kernel that was faster still
+};
+
+// What the device's memory and arithmetic reach here. Bounds rest on best samples, since a median is passed
+// by half of its samples; shares are of paired samples.
 struct DeviceFigures {
   DeviceInfo info;
-  double read_GBps = 0;
+  double read_GBps = 0;       // the median of all read probes
+  double best_read_GBps = 0;  // the best of them: what bounds a step that reads
+  // The best of the memory probes, those that write, too: some memories write beside their reads. Bounds what
+  // writes as much as it reads, a recurrent state.
+  double best_traffic_GBps = 0;
   double copy_GBps = 0;  // ordinary stores, as STREAM counts; the write-allocate is not counted
   double triad_GBps = 0;
   std::vector<StreamFigure> streams;
-  // The fastest sample of this run, of any kernel: what the device can do, so that no figure of the run
-  // lies above it.
+  // The fastest sample of this run, of any kernel, so that no share of it passes 100 %. The arithmetic one is
+  // on a CPU that of f32, in which its GEMMs compute.
   double peak_GBps = 0;
   double peak_GFLOPs = 0;
-  std::map<ComputeType, double> peaks_GFLOPs;  // by what is multiplied; on the CPU f32 alone
+  // By what is multiplied: on a CPU what its instructions do on registers alone, or a kernel where it did
+  // more; on a GPU what the library's large GEMMs do.
+  std::map<ComputeType, ArithmeticPeak> peaks;
   std::string read_variant;
   std::optional<LaunchFit> launch_fit;  // where launches are costly
   double huge_page_share = 0;
 
-  double ridge() const { return peak_GFLOPs / read_GBps; }
+  // FLOP/byte: best sample over best sample.
+  double ridge() const { return peak_GFLOPs / best_read_GBps; }
+  // True where the arithmetic peaks bound every kernel: of a GPU they are those of the GEMMs that were tried.
+  bool peaks_bound() const { return !info.gpu; }
 };
 
-// Those figures as a card, so that predictions for this device use the code that cards use.
-Card card_of(const DeviceFigures& figures);
+// Those figures as a card, so that predictions for this device use the code that cards use: best samples, of
+// steps that write state (`writes`) over all memory probes.
+Card card_of(const DeviceFigures& figures, bool writes = false);
 
 // One baseline: add or matmul on n x n tensors.
 struct Baseline {
@@ -79,6 +97,7 @@ struct BaselineSettings {
   std::int64_t sweep_to = 4096;
   double seconds_a_kernel = 2.0;  // time limit of one full-size kernel
   double seconds_a_size = 0.1;    // and of one sweep row
+  std::uint64_t seed = kDefaultSeed;
 };
 
 // One op of a step as measured; `measurement` is empty where the device has no kernel for it.
@@ -91,12 +110,18 @@ struct MeasuredOp {
 
 struct MeasuredStep {
   Workload workload;
+  std::string weights;       // formats as in estimate's results: "q8_0"
+  std::string head_weights;  // of lm_head
+  std::string kv;
   Prediction predicted;
   std::vector<MeasuredOp> ops;
   std::optional<WholeStep> whole;   // where whole steps were run
   bool partial() const;             // an op was not measured
   double measured_seconds() const;  // the sum over the ops that were, each times its count
 };
+
+// The most workloads (formats × batches × contexts and prompts) that one run measures.
+inline constexpr std::int64_t kMostMeasuredSteps = 1000;
 
 struct MeasureSettings {
   std::vector<std::int64_t> batches;
@@ -105,6 +130,15 @@ struct MeasureSettings {
   // What may be allocated at once; 0: a quarter of what is free, for whole steps seven eighths of it.
   std::int64_t memory_bytes = 0;
   bool whole_steps = false;  // run whole decode steps, too
+  std::uint64_t seed = kDefaultSeed;
+};
+
+// A model in one combination of formats, ready to be measured.
+struct MeasuredModel {
+  std::vector<Op> ops;  // as lower() makes them
+  std::string weights = {};
+  std::string head_weights = {};
+  std::string kv = {};
 };
 
 // Runs everything on one device, keeping what was measured when an interrupt comes.
@@ -114,28 +148,39 @@ class Session {
   Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress);
 
   // Throws InputError naming the largest task where the memory bound cannot hold it, before anything runs.
-  // `ops` are as lower() makes them.
+  // `ops` are as lower() makes them. Of several models each is asked for: one is released before the next.
   void require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const;
   void require_memory(const BaselineSettings& settings) const;
+
+  // How much run_model has to do for so many models like this one: for the progress.
+  void plan(std::size_t models, const MeasuredModel& model, const MeasureSettings& settings);
 
   // Each leaves what it measured; all are cut short by an interrupt. The model comes last: its predictions
   // rest on the peaks seen until then.
   void probe();
   void run_baselines(const BaselineSettings& settings);
-  void run_model(const std::vector<Op>& ops, const MeasureSettings& settings);
+  // May be called again with the model in other formats; what ops share is measured once.
+  void run_model(const MeasuredModel& model, const MeasureSettings& settings);
 
   DeviceFigures figures() const;
   const BaselineFigures& baselines() const { return baselines_; }
   const std::vector<MeasuredStep>& decode() const { return decode_; }
   const std::vector<MeasuredStep>& prefill() const { return prefill_; }
   std::int64_t memory_bytes() const { return memory_bytes_; }
+  // True after an interrupt or a shortage of memory: what is there is what was measured until then.
+  bool stopped() const;
+  const std::optional<std::string>& shortage() const { return shortage_; }  // of memory, in words
 
  private:
-  MeasuredStep run_step(const std::vector<Op>& ops, const Workload& workload);
-  void run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings);
+  void keep_what_was_measured(const std::function<void()>& work);
+  MeasuredStep run_step(const MeasuredModel& model, const std::vector<Op>& grouped, const Workload& workload,
+                        std::uint64_t seed);
+  void run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings, std::size_t first);
+  void predict_steps();
+  void note_rates(const Task& task, const Measurement& m);
   std::int64_t whole_step_memory(const MeasureSettings& settings) const;
   std::optional<Baseline> run_baseline(const std::string& kernel, std::int64_t n, Format format, bool hot,
-                                       double seconds);
+                                       double seconds, std::uint64_t seed);
   std::string cache_that_holds(double bytes) const;
   struct Need {
     std::int64_t bytes = 0;
@@ -158,8 +203,9 @@ class Session {
   std::int64_t memory_bytes_;
   ProgressCallback progress_;
   std::size_t done_ = 0;
-  std::size_t planned_ = 10;  // the probes
+  std::size_t planned_ = 14;  // the probes
   std::optional<ReadCeiling> ceiling_;
+  std::optional<std::string> shortage_;
   DeviceFigures figures_;
   BaselineFigures baselines_;
   std::vector<MeasuredStep> decode_;

@@ -48,10 +48,10 @@ std::string Session::cache_that_holds(double bytes) const {
 }
 
 std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::int64_t n, Format format,
-                                              bool hot, double seconds) {
+                                              bool hot, double seconds, std::uint64_t seed) {
   announce(fmt::format("{} {}×{} {}", kernel, n, n, format_name(format)));
   Baseline baseline{.kernel = kernel, .n = n, .format = format, .measurement = {}, .in_cache = {}};
-  const SamplerSettings settings{.rule = limited(seconds), .hot = hot};
+  const SamplerSettings settings{.rule = limited(seconds), .seed = seed, .hot = hot};
   std::optional<Measurement> m = run(baseline_task(kernel, n, format), false, settings);
   if (!m) return std::nullopt;
   baseline.measurement = std::move(*m);
@@ -65,7 +65,8 @@ void Session::run_baselines(const BaselineSettings& settings) {
   planned_ += 2 * settings.formats.size() + 2 * static_cast<std::size_t>(sizes);
   for (const Format& format : settings.formats) {
     for (const char* kernel : {"add", "matmul"}) {
-      if (auto b = run_baseline(kernel, settings.n, format, false, settings.seconds_a_kernel)) {
+      if (auto b =
+              run_baseline(kernel, settings.n, format, false, settings.seconds_a_kernel, settings.seed)) {
         baselines_.pairs.push_back(std::move(*b));
       }
     }
@@ -79,7 +80,8 @@ void Session::run_baselines(const BaselineSettings& settings) {
           });
       if (pair != baselines_.pairs.end() && cache_that_holds(pair->bytes()).empty()) {
         baselines_.sweep.push_back(*pair);
-      } else if (auto b = run_baseline(kernel, n, settings.sweep_format, true, settings.seconds_a_size)) {
+      } else if (auto b = run_baseline(kernel, n, settings.sweep_format, true, settings.seconds_a_size,
+                                       settings.seed)) {
         baselines_.sweep.push_back(std::move(*b));
       }
     }

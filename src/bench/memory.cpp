@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/out_of_memory.h"
 #include "bench/topology.h"
 #include "input/error.h"
 
@@ -31,7 +32,7 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
   } else {
     std::snprintf(text, sizeof text, "%.1f MiB", size);
   }
-  throw RunError(std::string("needs ") + text + " that this machine does not have");
+  throw OutOfMemory(std::string("needs ") + text + " that this machine does not have");
 }
 
 // The finaliser of splitmix64: word `index` of the sequence that starts at `seed`.

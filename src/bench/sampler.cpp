@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bench/interrupt.h"
+#include "bench/routing.h"
 #include "bench/unsupported.h"
 #include "format/checked.h"
 #include "input/error.h"
@@ -112,6 +113,14 @@ class Observed {
   std::set<std::string> slowed_by_;
 };
 
+// How many launches a sample has depends on their time; what the seed drew does not.
+void tell_draws(const ExpertDraws& draws, Measurement& m) {
+  double touched = 0;
+  for (const Routing& routing : draws.draws()) touched += static_cast<double>(routing.touched());
+  m.touched = touched / static_cast<double>(draws.draws().size());
+  for (const RoutedExpert& expert : draws.draws().front().experts) m.first_drawn.push_back(expert.id);
+}
+
 Summary time_alone(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn) {
   constexpr int kLaunches = 15;
   std::vector<double> seconds;
@@ -210,6 +219,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
 
   std::int64_t turn = 0;
   m.variants = time_variants(device, *operands, variants, turn);
+  turn = 0;  // so that equal runs go through their draws alike
   // A launch that an interrupt cut short has neither a time nor a result.
   if (m.variants.size() < variants.size() || interrupted()) return std::nullopt;
   const auto best = std::min_element(m.variants.begin(), m.variants.end(),
@@ -240,6 +250,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   std::vector<double> shares;
   std::vector<double> same_size_shares;
   double bytes = 0;
+  std::vector<double> read_rates;
   double touched = 0;
   Observed observed;
   while (!criterion.finished() && !interrupted()) {
@@ -264,6 +275,7 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
     if (paired) {
       if (unsettled > 0) ceiling->write_back();
       const double ceiling_rate = ceiling->sample();
+      read_rates.push_back(ceiling_rate);
       shares.push_back(sample_bytes / seconds / ceiling_rate);
       cost += static_cast<double>(ceiling->slice_bytes()) / ceiling_rate;
     }
@@ -283,8 +295,10 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   m.bytes = bytes / static_cast<double>(criterion.samples().size());
   m.padding = operands->padding_bytes(0);
   m.touched = touched / static_cast<double>(criterion.samples().size());
+  if (const ExpertDraws* draws = operands->draws()) tell_draws(*draws, m);
   m.flops = operands->flops(0);
   if (!shares.empty()) m.of_read_bandwidth = summarize(shares);
+  if (!read_rates.empty()) m.read_rate = summarize(read_rates).median;
   if (!same_size_shares.empty()) m.of_same_size_read = summarize(same_size_shares);
   if (device.info().costly_launches && !settings.hot)
     m.alone_seconds = time_alone(device, *operands, variant, turn);

@@ -54,8 +54,10 @@ struct Measurement {
   double bytes = 0;                     // compulsory bytes a launch, the mean over the turns measured
   double flops = 0;
   double padding = 0;  // bytes a launch reads because a layout is filled up, which `bytes` leaves out
-  double touched = 0;  // distinct experts a launch, the mean over the turns measured; 0 where there are none
+  double touched = 0;  // distinct experts a launch, the mean over the seed's draws; 0 where there are none
+  std::vector<std::int64_t> first_drawn;     // the experts of the seed's first draw, ascending
   std::optional<Summary> of_read_bandwidth;  // paired shares; for cold tasks only
+  double read_rate = 0;                      // bytes/s: the read bandwidth beside it; 0 where not sampled
   // Shares of a read of as many bytes, for ops too small to reach the read bandwidth beside a costly launch.
   std::optional<Summary> of_same_size_read;
   std::optional<Summary> alone_seconds;  // a launch that the host starts by itself, where that differs
@@ -69,11 +71,15 @@ struct Measurement {
   Check check;
 };
 
+// Of all random draws (weights, inputs, the routing of experts) where none is asked for: runs that are asked
+// for the same draw the same.
+inline constexpr std::uint64_t kDefaultSeed = 1;
+
 struct SamplerSettings {
   StoppingRule rule;
   std::size_t floor_samples = 3;
   bool pair_with_ceiling = true;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = kDefaultSeed;
   bool hot = false;  // one copy, launched again and again: cache-resident on purpose
 };
 

@@ -16,7 +16,6 @@ namespace memwall {
 namespace {
 
 constexpr std::size_t kLeastSamples = 3;
-constexpr std::uint64_t kSeed = 1;  // one for all, so that a layer's expert linears see the same draw
 
 // A step of a large model takes a second, and a second one is timed launch by launch beside each: the time
 // limit decides, and three steps are the least.
@@ -74,11 +73,13 @@ WholeStep::Difference WholeStep::difference() const {
           .rest = seconds.median - launch_seconds()};
 }
 
-StepRunner::StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes)
+StepRunner::StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes,
+                       std::uint64_t seed)
     : device_(device),
       unfused_(plan_step(ops)),
       plan_(unfused_),
       memory_bytes_(memory_bytes),
+      seed_(seed),
       placed_(plan_.parts.size()) {}
 
 // Fuses what the device can fuse and what then takes less time than its ops one by one. The candidates are
@@ -100,7 +101,8 @@ void StepRunner::fuse(const Workload& workload, const std::vector<const Measurem
     const std::int64_t needed = checked_add(placed_bytes(footprint, cold_copies(footprint, device_.info())),
                                             ReadCeiling::bytes(device_.info()));
     if (needed > memory_bytes_) return false;
-    const auto m = measure_task(device_, task, nullptr, {.rule = fusion_rule(), .pair_with_ceiling = false});
+    const auto m = measure_task(device_, task, nullptr,
+                                {.rule = fusion_rule(), .pair_with_ceiling = false, .seed = seed_});
     constexpr double kWorthwhile = 0.99;  // less is noise
     if (!m || m->seconds.median > kWorthwhile * parts_seconds) return false;
     found.push_back({part.name(), members, 0, m->seconds.median, parts_seconds});
@@ -160,7 +162,7 @@ void StepRunner::place(const Workload& workload, const StepHolding& holding) {
   placed_ = std::move(wanted);
   for (Placed& part : placed_) {
     if (part.matrices > 0 && !part.operands && !interrupted())
-      part.operands = device_.place(part.task, part.matrices, kSeed);
+      part.operands = device_.place(part.task, part.matrices, seed_);
   }
 }
 

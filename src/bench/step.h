@@ -78,7 +78,9 @@ struct WholeStep {
 class StepRunner {
  public:
   // `ops` as lower() makes them. `memory_bytes` bounds what is allocated, the read probe's buffer included.
-  StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes);
+  // `seed`: of all that is drawn; one for all parts, so that a layer's expert linears see the same draw.
+  StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t memory_bytes,
+             std::uint64_t seed = kDefaultSeed);
 
   // One op a part until a run, then as the last one fused them.
   const StepPlan& plan() const { return plan_; }
@@ -137,6 +139,7 @@ class StepRunner {
   StepPlan plan_;
   std::vector<StepFusion> fusions_;
   std::int64_t memory_bytes_;
+  std::uint64_t seed_;
   std::vector<Placed> placed_;         // a part; no operands where there is no kernel
   std::vector<std::size_t> variants_;  // a part
 };

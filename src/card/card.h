@@ -45,6 +45,9 @@ struct Card {
   double bandwidth_GBps = 0;
   double capacity_GiB = 0;
   double l2_MiB = 0;  // 0: unknown
+  // Kernels for it multiply what is stored in 8 bits and fewer as integers, activations quantised to 8 bits,
+  // as a CPU's do: memwall's own for int4 groups, llama.cpp's for mxfp4 and a quantised KV cache too.
+  bool quantises_activations = false;
   std::optional<Interconnect> interconnect;
   std::map<ComputeType, PeakFigure> peaks;
   Achievable achievable;

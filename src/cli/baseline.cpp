@@ -29,6 +29,7 @@ struct BaselineOptions {
   std::string peak_tflops;
   std::string predict;
   bool no_prompt = false;
+  std::string seed = std::to_string(kDefaultSeed);
   DeviceOptions device;
 };
 
@@ -102,7 +103,9 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   BaselineSettings settings;
   if (!options.n.empty()) settings.n = parse_integer(options.n, "--n", {16, 32768});
   const std::int64_t memory = options.device.memory_bytes();
+  settings.seed = parse_seed(options.seed);
   std::optional<Ridge> ridge = datasheet_ridge(options);
+  if (!options.predict.empty()) parse_positive(options.predict, "--predict");
   Output output(options.output.output);
   const std::unique_ptr<Device> device = options.device.open();
   if (options.n.empty()) settings.n = device->info().matmul_n * (device->info().gpu ? 1 : 2);
@@ -119,11 +122,13 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   // To the end, so that a signal while the result is written does not lose it.
   const InterruptGuard guard;
   session.probe();
-  if (!interrupted()) session.run_baselines(settings);
-  const bool incomplete = interrupted();
+  if (!session.stopped()) session.run_baselines(settings);
+  const bool incomplete = session.stopped();
+  const std::string why = session.shortage().value_or("interrupted");
   progress.clear();
   const DeviceFigures figures = session.figures();
   for (const std::string& warning : huge_page_warnings(figures, {})) warn(warning);
+  if (session.shortage()) warn("out of memory: " + why);
   if (!ridge) ridge = Ridge{figures.ridge(), "measured here"};
   const BaselineFigures& found = session.baselines();
   write_result(
@@ -133,6 +138,7 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
              Json json = document("baseline", circumstances_now(invocation.arguments));
              json["device"] = device_figures(figures);
              json["ridge"] = {{"flop_per_byte", number(ridge->flop_per_byte)}, {"from", ridge->from}};
+             json["seed"] = settings.seed;
              json["matmul_over_add"] = ratio_figures(found, predicted);
              json["baselines"] = baselines_figures(found, figures, ridge->flop_per_byte);
              if (incomplete) json["incomplete"] = true;
@@ -156,10 +162,11 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
            [&](const Style& style) {
              std::string text = device_text(figures, style) + "\n" + streams_text(figures, style) + "\n" +
                                 baselines_text(found, figures, *ridge, predicted, style);
-             if (incomplete) text += style.apply(Tone::bad, "incomplete: interrupted") + "\n";
+             if (incomplete) text += style.apply(Tone::bad, "incomplete: " + why) + "\n";
              return text;
            }});
-  if (incomplete) invocation.status = 130;
+  if (session.shortage()) invocation.status = 1;
+  if (interrupted()) invocation.status = 130;
 }
 
 }  // namespace
@@ -174,6 +181,7 @@ void add_baseline(CLI::App& app, Invocation& invocation) {
                       "Datasheet peak in TFLOP/s, for the ridge point");
   command->add_option("--predict", options->predict, "How many times longer matmul will take than add");
   command->add_flag("--no-prompt", options->no_prompt, "Do not ask for a prediction");
+  command->add_option("--seed", options->seed, "Of the tensors' random values")->capture_default_str();
   options->device.add(*command);
   options->output.add(*command);
   command->callback(

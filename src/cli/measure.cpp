@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "bench/interrupt.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "format/checked.h"
 #include "input/error.h"
 #include "input/numbers.h"
 #include "report/measured.h"
@@ -23,6 +25,7 @@ struct MeasureOptions {
   WorkloadOptions workload;
   OutputOptions output;
   std::string prompt = "512";
+  std::string seed = std::to_string(kDefaultSeed);
   DeviceOptions device;
   bool ops = false;
   bool step = false;
@@ -33,14 +36,15 @@ constexpr const char* kRepeats =
     "multiplied by its count.";
 
 // The baselines at half their own command's size: here they are the frame, not the picture.
-BaselineSettings small_baselines(const DeviceInfo& device) {
+BaselineSettings small_baselines(const DeviceInfo& device, std::uint64_t seed) {
   const Format f16{FormatKind::f16, 0, false};
   return {.n = device.matmul_n,
           .formats = {f16},
           .sweep_format = f16,
           .sweep_to = device.matmul_n / 2,
           .seconds_a_kernel = 0.6,
-          .seconds_a_size = 0.03};
+          .seconds_a_size = 0.03,
+          .seed = seed};
 }
 
 MeasureSettings settings_of(const MeasureOptions& options) {
@@ -51,33 +55,66 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   std::erase(settings.prompts, 0);
   settings.memory_bytes = options.device.memory_bytes();
   settings.whole_steps = options.step;
+  settings.seed = parse_seed(options.seed);
   return settings;
 }
 
-Json measure_json(const Session& session, const Model& model, const std::vector<std::string>& warnings,
-                  bool incomplete, const Invocation& invocation) {
+// Before any model is built in so many formats: each workload takes seconds.
+void require_few_steps(const MeasureOptions& options, const MeasureSettings& settings) {
+  const auto items = [](const std::string& list) {
+    return 1 + static_cast<std::int64_t>(std::count(list.begin(), list.end(), ','));
+  };
+  const auto lengths = static_cast<std::int64_t>(settings.contexts.size() + settings.prompts.size());
+  const std::int64_t steps =
+      checked_mul(checked_mul(items(options.model.weights), items(options.model.kv)),
+                  checked_mul(static_cast<std::int64_t>(settings.batches.size()), lengths));
+  if (steps <= kMostMeasuredSteps) return;
+  throw InputError(fmt::format(
+      "{} workloads (--weights × --kv × --batch × --context and --prompt) are more than the {} that one run "
+      "measures; ask for fewer",
+      steps, kMostMeasuredSteps));
+}
+
+MeasuredModel measured_model(const Model& model) {
+  return {.ops = lower(model),
+          .weights = format_name(model.weights),
+          .head_weights = format_name(model.head),
+          .kv = std::string(kv_format_name(model.kv))};
+}
+
+Json measure_json(const Session& session, const std::vector<Model>& models, std::uint64_t seed,
+                  const std::vector<std::string>& warnings, const Invocation& invocation) {
   const DeviceFigures figures = session.figures();
   Json json = document("measure", circumstances_now(invocation.arguments));
   json["device"] = device_figures(figures);
   json["memory_bound_bytes"] = session.memory_bytes();
-  json["model"] = model_figures(model);
+  json["model"] = model_figures(models.front());
+  if (models.size() > 1) {
+    json["models"] = Json::array();
+    for (const Model& model : models) json["models"].push_back(model_figures(model));
+  }
+  json["seed"] = seed;
   json["method"] = kRepeats;
   json["baselines"] = baselines_figures(session.baselines(), figures, figures.ridge());
   json["decode"] = Json::array();
-  for (const MeasuredStep& step : session.decode()) json["decode"].push_back(measured_step_figures(step));
+  for (const MeasuredStep& step : session.decode())
+    json["decode"].push_back(measured_step_figures(step, figures));
   json["prefill"] = Json::array();
-  for (const MeasuredStep& step : session.prefill()) json["prefill"].push_back(measured_step_figures(step));
-  if (incomplete) json["incomplete"] = true;
+  for (const MeasuredStep& step : session.prefill())
+    json["prefill"].push_back(measured_step_figures(step, figures));
+  if (session.stopped()) json["incomplete"] = true;
   json["warnings"] = warnings;
   return json;
 }
 
 // A row a step; with ops a row an op, led by its step's.
-std::vector<Json> measure_rows(const Session& session, bool with_ops, bool incomplete) {
+std::vector<Json> measure_rows(const Session& session, bool with_ops) {
+  const DeviceFigures device = session.figures();
+  const bool incomplete = session.stopped();
   std::vector<Json> rows;
   const auto add = [&](const char* phase, const std::vector<MeasuredStep>& steps) {
     for (const MeasuredStep& step : steps) {
-      const Json figures = measured_step_figures(step);
+      const Json figures = measured_step_figures(step, device);
       if (!with_ops) {
         Json row = {{"phase", phase}};
         row.update(flatten(figures));
@@ -86,7 +123,8 @@ std::vector<Json> measure_rows(const Session& session, bool with_ops, bool incom
         continue;
       }
       for (const Json& op : figures["ops"]) {
-        Json row = {{"phase", phase}, {"batch", figures["batch"]}, {"context", figures["context"]}};
+        Json row = {{"phase", phase}};
+        for (const char* key : {"batch", "context", "weights", "kv"}) row[key] = figures[key];
         row.update(flatten(op));
         if (incomplete) row["incomplete"] = true;
         rows.push_back(std::move(row));
@@ -98,65 +136,84 @@ std::vector<Json> measure_rows(const Session& session, bool with_ops, bool incom
   return rows;
 }
 
-std::string measure_text(const Session& session, const Model& model, bool incomplete, const Style& style) {
+std::string measure_text(const Session& session, const std::vector<Model>& models, std::uint64_t seed,
+                         const Style& style) {
   const DeviceFigures figures = session.figures();
-  std::string text = style.apply(Tone::bold, fmt::format("{}, weights {} (lm_head {}), KV {}", model.title,
-                                                         format_name(model.weights), format_name(model.head),
-                                                         kv_format_name(model.kv))) +
-                     " on " + device_text(figures, style) + "\n";
+  std::string text = style.apply(Tone::bold, models.front().title);
+  for (const Model& model : models) {
+    text +=
+        style.apply(Tone::bold, fmt::format(", weights {} (lm_head {}), KV {}", format_name(model.weights),
+                                            format_name(model.head), kv_format_name(model.kv)));
+  }
+  text += " on " + device_text(figures, style) + "\n";
   for (const MeasuredStep& step : session.decode()) text += measured_step_text(step, figures, style) + "\n";
   for (const MeasuredStep& step : session.prefill()) text += measured_step_text(step, figures, style) + "\n";
+  if (models.size() > 1) text += formats_text(session.decode(), session.prefill(), figures, style) + "\n";
   if (!session.baselines().pairs.empty() && figures.read_GBps > 0 && figures.peak_GFLOPs > 0) {
     text += baselines_text(session.baselines(), figures, {figures.ridge(), "measured here"}, std::nullopt,
                            style) +
             "\n";
   }
-  text += std::string(kRepeats) + "\n";
-  if (incomplete)
-    text += style.apply(Tone::bad, "incomplete: interrupted; what was measured until then is above") + "\n";
+  text += fmt::format("{} Weights, inputs and experts are drawn from seed {}.\n", kRepeats, seed);
+  if (session.stopped()) {
+    text += style.apply(Tone::bad, fmt::format("incomplete: {}; what was measured until then is above",
+                                               session.shortage().value_or("interrupted"))) +
+            "\n";
+  }
   return text;
 }
 
 void measure(const MeasureOptions& options, Invocation& invocation) {
+  // What is wrong with the arguments is said before a device is opened, and that before anything is probed.
   const OutputFormat format = parse_output_format(options.output.format);
   const MeasureSettings settings = settings_of(options);
+  require_few_steps(options, settings);
   // To the end, so that a signal while the result is written does not lose it.
   const InterruptGuard guard;
   Output output(options.output.output);
   const std::vector<Model> models = options.model.load();
-  if (models.size() != 1) throw InputError("measure takes one weight and one KV format");
-  const Model& model = models.front();
-  const std::vector<Op> ops = lower(model);
   const std::unique_ptr<Device> device = options.device.open();
   Progress progress;
   Session session(
       *device, settings.memory_bytes,
       [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
-  session.require_memory(ops, settings);
-  session.require_memory(small_baselines(device->info()));
+  std::vector<MeasuredModel> formats;
+  for (const Model& model : models) {
+    formats.push_back(measured_model(model));
+    session.require_memory(formats.back().ops, settings);
+  }
+  const BaselineSettings baselines = small_baselines(device->info(), settings.seed);
+  session.require_memory(baselines);
 
   std::vector<std::int64_t> longest = settings.contexts;
   longest.insert(longest.end(), settings.prompts.begin(), settings.prompts.end());
-  std::vector<std::string> warnings = warn_of(model, longest);
+  std::vector<std::string> warnings = warn_of(models.front(), longest);
   const std::size_t printed = warnings.size();
 
+  session.plan(formats.size(), formats.front(), settings);
   session.probe();
-  // The model comes last: its predictions rest on the peaks of the whole run.
-  if (!interrupted()) session.run_baselines(small_baselines(device->info()));
-  if (!interrupted()) session.run_model(ops, settings);
-  const bool incomplete = interrupted();
+  // The models come last: what bounds them is the best of the whole run.
+  if (!session.stopped()) session.run_baselines(baselines);
+  for (const MeasuredModel& model : formats) {
+    if (!session.stopped()) session.run_model(model, settings);
+  }
   for (const std::string& figure : impossible_figures(session.figures(), session.decode()))
     warnings.push_back(figure);
+  for (const std::string& figure : impossible_figures(session.figures(), session.prefill()))
+    if (std::find(warnings.begin(), warnings.end(), figure) == warnings.end()) warnings.push_back(figure);
   for (const std::string& slowed : slowed_warnings(session.decode())) warnings.push_back(slowed);
   for (const std::string& refused : huge_page_warnings(session.figures(), session.decode()))
     warnings.push_back(refused);
+  if (session.shortage()) warnings.push_back("out of memory: " + *session.shortage());
   progress.clear();
   for (std::size_t i = printed; i < warnings.size(); ++i) warn(warnings[i]);
+  const std::uint64_t seed = settings.seed;
   write_result(output, format,
-               {.json = [&] { return measure_json(session, model, warnings, incomplete, invocation); },
-                .rows = [&] { return measure_rows(session, options.ops, incomplete); },
-                .text = [&](const Style& style) { return measure_text(session, model, incomplete, style); }});
-  if (incomplete) invocation.status = 130;
+               {.json = [&] { return measure_json(session, models, seed, warnings, invocation); },
+                .rows = [&] { return measure_rows(session, options.ops); },
+                .text = [&](const Style& style) { return measure_text(session, models, seed, style); }});
+  if (session.shortage()) invocation.status = 1;
+  if (interrupted()) invocation.status = 130;
 }
 
 }  // namespace
@@ -171,6 +228,8 @@ void add_measure(CLI::App& app, Invocation& invocation) {
   command->add_flag("--step", options->step,
                     "Run whole decode steps, too: all layers that fit in memory, in model order");
   command->add_flag("--ops", options->ops, "With --format csv or md: a row an op, not a row a step");
+  command->add_option("--seed", options->seed, "Of all random draws: weights, inputs, the routing of experts")
+      ->capture_default_str();
   options->device.add(*command);
   options->output.add(*command);
   command->callback(

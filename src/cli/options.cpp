@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "bench/device.h"
 #include "cost/cost.h"
@@ -144,6 +145,11 @@ std::unique_ptr<Device> DeviceOptions::open() const {
 
 std::int64_t DeviceOptions::memory_bytes() const {
   return memory.empty() ? 0 : parse_bytes(memory, "--memory");
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+  return static_cast<std::uint64_t>(
+      parse_integer(text, "--seed", {0, std::numeric_limits<std::int64_t>::max()}));
 }
 
 void note(const std::string& message) { std::fputs(("memwall: note: " + message + "\n").c_str(), stderr); }

@@ -51,6 +51,9 @@ struct WorkloadOptions {
 };
 
 // --device, --threads, --cpus, --numa and --memory.
+// --seed: a whole number from 0 to 2^63 - 1. Throws InputError.
+std::uint64_t parse_seed(const std::string& text);
+
 struct DeviceOptions {
   std::string device = "auto";
   std::string threads;

@@ -1,6 +1,7 @@
 // The two baselines, add and matmul, on a GPU.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "bench/cpu_data.h"
 #include "cuda/operands.h"
@@ -262,6 +263,15 @@ Footprint footprint_of(const MatmulTask& task, Context& context) {
 std::unique_ptr<Operands> place(const MatmulTask& task, Context& context, std::int64_t copies,
                                 std::uint64_t seed) {
   return std::make_unique<MatmulOperands>(task, scalar_type(task.format).value(), context, copies, seed);
+}
+
+// No probe runs on registers alone here: a GPU's arithmetic is told by the library's large GEMMs.
+std::vector<Variant> variants_of(const ArithmeticTask&, Context&) { return {}; }
+
+Footprint footprint_of(const ArithmeticTask&, Context&) { return {}; }
+
+std::unique_ptr<Operands> place(const ArithmeticTask&, Context&, std::int64_t, std::uint64_t) {
+  throw std::logic_error("a GPU has no arithmetic probe");
 }
 
 }  // namespace memwall::cuda

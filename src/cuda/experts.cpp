@@ -89,6 +89,7 @@ class ExpertOperands final : public Operands {
   }
 
   double cold_bytes(std::int64_t turn) const override { return touched(turn) * weights_.bytes(); }
+  const ExpertDraws* draws() const override { return &draws_; }
   double touched(std::int64_t turn) const override {
     return static_cast<double>(draws_.routing(turn).touched());
   }

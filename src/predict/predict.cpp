@@ -72,6 +72,10 @@ std::string_view bound_name(Bound bound) {
 
 Peak peak_for(const Card& card, Format format) {
   using enum ComputeType;
+  // Of weight-only formats.
+  const auto widened = [&] {
+    return card.quantises_activations ? fastest(card, {int8, bf16, f16}) : fastest(card, {bf16, f16});
+  };
   switch (format.kind) {
     case FormatKind::f32:
       return fastest(card, {f32});
@@ -88,7 +92,7 @@ Peak peak_for(const Card& card, Format format) {
     case FormatKind::int8_group:
       // A scale a row leaves the product to the integer units (W8A8); groups are widened first.
       if (format.group == 0 && !format.zero_points) return fastest(card, {int8, bf16, f16});
-      return fastest(card, {bf16, f16});
+      return widened();
     case FormatKind::int2_group:
     case FormatKind::int3_group:
     case FormatKind::int4_group:
@@ -96,10 +100,11 @@ Peak peak_for(const Card& card, Format format) {
     case FormatKind::int6_group:
     case FormatKind::nf4:
     case FormatKind::nf4_dq:
-      return fastest(card, {bf16, f16});
+      return widened();
     case FormatKind::mxfp4:
     case FormatKind::nvfp4:
-      return fastest(card, {f4, f8, bf16, f16});
+      return card.quantises_activations ? fastest(card, {f4, int8, f8, bf16, f16})
+                                        : fastest(card, {f4, f8, bf16, f16});
     default:
       return fastest(card, {int8, bf16, f16});
   }
@@ -119,7 +124,7 @@ Peak peak_for(const Card& card, KvFormat format) {
     case KvFormat::int8:
       break;
   }
-  return fastest(card, {bf16, f16});
+  return card.quantises_activations ? fastest(card, {int8, bf16, f16}) : fastest(card, {bf16, f16});
 }
 
 Peak peak_for(const Card& card, const Work& work) { return std::visit(PeakOf{card}, work); }

@@ -22,7 +22,9 @@ struct Peak {
 
 // P: the card's fastest dense peak among the types that kernels for the format can compute in. f32: f32;
 // f16: f16; bf16: bf16, else f16; f8: f8, else 16-bit; ggml's 8-bit and smaller integers, whose kernels
-// may quantise activations: int8 or 16-bit; int4 groups, weight-only: 16-bit; fp4: f4, f8 or 16-bit.
+// may quantise activations: int8 or 16-bit; int4 groups, weight-only: 16-bit; fp4: f4, f8 or 16-bit. Where
+// kernels quantise activations (Card::quantises_activations), all that is stored in 8 bits and fewer, but f8,
+// may be multiplied as integers, too.
 Peak peak_for(const Card& card, Format format);
 // The same for attention over a KV cache: f8 in f8 where the card can, int8 widened to 16-bit.
 Peak peak_for(const Card& card, KvFormat format);

@@ -1,28 +1,33 @@
 #include "report/measured.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace memwall {
 namespace {
-
-constexpr double kMostShare = 1.03;
-
-// The part of an op's bytes that it reads: a memory may take writes beside its reads, so only the reads are
-// held to the read bandwidth. A recurrent state is written as often as it is read.
-double read_part(const Cost& cost) {
-  const double cold = cost.weight_bytes + cost.kv_bytes() + cost.state_bytes;
-  return cold > 0 ? 1 - cost.state_bytes / 2 / cold : 1;
-}
 
 void add_sampling(Json& json, const Measurement& m) {
   json["samples"] = m.seconds.n;
   json["stopped"] = std::string(stop_reason_name(m.stop));
   json["copies"] = m.copies;
+}
+
+// A figure that nobody told is null, never 0.
+Json known(double value) { return value > 0 ? number(value) : Json(nullptr); }
+Json known(std::int64_t value) { return value > 0 ? Json(value) : Json(nullptr); }
+
+Json peaks_figures(const DeviceFigures& d) {
+  Json json = Json::object();
+  for (const auto& [type, peak] : d.peaks) {
+    json[std::string(compute_type_name(type))] = {
+        {"GFLOPs", known(peak.GFLOPs)},
+        {"median_GFLOPs", known(peak.median_GFLOPs)},
+        {"ridge", d.best_read_GBps > 0 ? number(peak.GFLOPs / d.best_read_GBps) : Json(nullptr)},
+        {"by", peak.by}};
+  }
+  return json;
 }
 
 Json interval(const std::optional<Interval>& ci, double factor) {
@@ -76,6 +81,17 @@ Json gpu_figures(const GpuFacts& gpu, const DeviceFigures& d) {
   return json;
 }
 
+// Why the sampling of its ops stopped, each reason once.
+Json stop_reasons(const MeasuredStep& step) {
+  Json reasons = Json::array();
+  for (const MeasuredOp& op : step.ops) {
+    if (!op.measurement) continue;
+    const std::string reason(stop_reason_name(op.measurement->stop));
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+  }
+  return reasons;
+}
+
 }  // namespace
 
 Json device_figures(const DeviceFigures& d) {
@@ -84,7 +100,7 @@ Json device_figures(const DeviceFigures& d) {
   json["kind"] = d.info.kind;
   json["threads"] = d.info.threads;
   json["cpus"] = d.info.cpus;
-  json["cores"] = d.info.cores;
+  json["cores"] = d.info.cores > 0 ? Json(d.info.cores) : Json(nullptr);
   json["pinned"] = d.info.pinned;
   json["numa"] = {{"policy", d.info.numa == NumaPolicy::local ? "local" : "interleave"},
                   {"nodes", d.info.numa_nodes}};
@@ -92,27 +108,30 @@ Json device_figures(const DeviceFigures& d) {
   json["driver"] = d.info.gpu ? Json(d.info.gpu->driver) : Json(nullptr);
   json["blas"] = d.info.blas;
   json["gpu"] = d.info.gpu ? gpu_figures(*d.info.gpu, d) : Json(nullptr);
-  json["read_GBps"] = d.read_GBps > 0 ? number(d.read_GBps) : Json(nullptr);
-  json["read_variant"] = d.read_variant;
-  json["copy_GBps"] = d.copy_GBps > 0 ? number(d.copy_GBps) : Json(nullptr);
-  json["triad_GBps"] = d.triad_GBps > 0 ? number(d.triad_GBps) : Json(nullptr);
+  json["read_GBps"] = known(d.read_GBps);
+  json["best_read_GBps"] = known(d.best_read_GBps);
+  json["best_traffic_GBps"] = known(d.best_traffic_GBps);
+  json["read_variant"] = d.read_variant.empty() ? Json(nullptr) : Json(d.read_variant);
+  json["copy_GBps"] = known(d.copy_GBps);
+  json["triad_GBps"] = known(d.triad_GBps);
   json["streams"] = Json::array();
   for (const StreamFigure& stream : d.streams) json["streams"].push_back(stream_figures(stream));
-  json["peak_GBps"] = d.peak_GBps > 0 ? number(d.peak_GBps) : Json(nullptr);
-  json["peak_GFLOPs"] = d.peak_GFLOPs > 0 ? number(d.peak_GFLOPs) : Json(nullptr);
+  json["peak_GBps"] = known(d.peak_GBps);
+  json["peak_GFLOPs"] = known(d.peak_GFLOPs);
+  json["peaks"] = peaks_figures(d);
   json["peaks_GFLOPs"] = Json::object();
-  for (const auto& [type, gflops] : d.peaks_GFLOPs)
-    json["peaks_GFLOPs"][std::string(compute_type_name(type))] = number(gflops);
-  json["ridge"] = d.peak_GFLOPs > 0 && d.read_GBps > 0 ? number(d.ridge()) : Json(nullptr);
+  for (const auto& [type, peak] : d.peaks)
+    json["peaks_GFLOPs"][std::string(compute_type_name(type))] = known(peak.GFLOPs);
+  json["ridge"] = d.peak_GFLOPs > 0 && d.best_read_GBps > 0 ? number(d.ridge()) : Json(nullptr);
   json["launch"] = nullptr;
   if (d.launch_fit) {
     json["launch"] = {{"t0_us", number(d.launch_fit->seconds_a_launch * 1e6)},
                       {"GBps", number(d.launch_fit->bytes_per_s / 1e9)}};
   }
-  json["huge_page_share"] = number(d.huge_page_share);
-  json["l1d_bytes"] = d.info.l1d_bytes;
-  json["l2_bytes"] = d.info.l2_bytes;
-  json["last_level_bytes"] = d.info.last_level_bytes;
+  json["huge_page_share"] = d.read_GBps > 0 && !d.info.gpu ? number(d.huge_page_share) : Json(nullptr);
+  json["l1d_bytes"] = known(d.info.l1d_bytes);
+  json["l2_bytes"] = known(d.info.l2_bytes);
+  json["last_level_bytes"] = known(d.info.last_level_bytes);
   return json;
 }
 
@@ -132,6 +151,7 @@ Json baseline_figures(const Baseline& b, const DeviceFigures& device) {
   json["of_peak_flops"] = number(b.flops() / b.seconds() / 1e9 / device.peak_GFLOPs);
   json["in_cache"] = b.in_cache.empty() ? Json(nullptr) : Json(b.in_cache);
   add_sampling(json, b.measurement);
+  json["flags"] = flags_of(b);
   return json;
 }
 
@@ -169,12 +189,15 @@ std::optional<double> slowdown(const BaselineFigures& baselines, Format format) 
   return matmul->seconds() / add->seconds();
 }
 
-Json measured_op_figures(const MeasuredOp& measured) {
-  const bool predicted = measured.prediction.ceiling_s > 0;
+Json measured_op_figures(const MeasuredOp& measured, const DeviceFigures& device) {
+  const bool predicted = measured.prediction.ceiling_s > 0 || measured.prediction.peak.flops_per_s > 0;
   Json json = op_figures(measured.op, measured.cost, predicted ? &measured.prediction : nullptr);
   json.erase("expected_us");
+  // What neither reads memory nor computes has no bound; 0 would be one.
+  if (predicted) json["ceiling_us"] = known(measured.prediction.ceiling_s * 1e6);
   if (!measured.measurement) {
     json["not_measured"] = true;
+    json["flags"] = flags_of(measured, device);
     return json;
   }
   const Measurement& m = *measured.measurement;
@@ -184,6 +207,7 @@ Json measured_op_figures(const MeasuredOp& measured) {
   for (const VariantFigure& v : m.variants)
     json["variants"].push_back({{"name", v.name}, {"us", number(v.seconds * 1e6)}});
   if (m.touched > 0) json["experts"]["measured_touched"] = number(m.touched);
+  if (!m.first_drawn.empty()) json["experts"]["first_drawn"] = m.first_drawn;
   json["measured_us"] = number(m.seconds.median * count * 1e6);
   json["ci95_us"] = interval(m.seconds.ci95, count * 1e6);
   // Ops on activations run from the cache: their bytes say nothing of the memory.
@@ -192,6 +216,7 @@ Json measured_op_figures(const MeasuredOp& measured) {
   json["of_read_bandwidth"] = m.of_read_bandwidth ? number(m.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       m.of_read_bandwidth ? interval(m.of_read_bandwidth->ci95, 1) : Json(nullptr);
+  json["read_GBps"] = known(m.read_rate / 1e9);
   json["of_same_size_read"] = m.of_same_size_read ? number(m.of_same_size_read->median) : Json(nullptr);
   json["of_same_size_read_ci95"] =
       m.of_same_size_read ? interval(m.of_same_size_read->ci95, 1) : Json(nullptr);
@@ -202,6 +227,7 @@ Json measured_op_figures(const MeasuredOp& measured) {
   json["huge_page_share"] = m.huge_page_share ? number(*m.huge_page_share) : Json(nullptr);
   json["checked_outputs"] = m.check.outputs;
   add_sampling(json, m);
+  json["flags"] = flags_of(measured, device);
   return json;
 }
 
@@ -215,8 +241,8 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
       whole.of_read_bandwidth ? number(whole.of_read_bandwidth->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] =
       whole.of_read_bandwidth ? interval(whole.of_read_bandwidth->ci95, 1) : Json(nullptr);
-  json["read_GBps"] = number(whole.read_rate / 1e9);
-  json["parts_read_GBps"] = whole.parts_read_rate > 0 ? number(whole.parts_read_rate / 1e9) : Json(nullptr);
+  json["read_GBps"] = known(whole.read_rate / 1e9);
+  json["parts_read_GBps"] = known(whole.parts_read_rate / 1e9);
   json["cold"] = whole.cold;
   json["layers"] = whole.layers;
   json["layers_held"] = whole.holding.layers_held;
@@ -227,8 +253,8 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
   json["steps_per_sample"] = whole.steps_per_sample;
   json["launches"] = whole.launches();
   json["barriers"] = whole.barriers();
-  json["barrier_us"] = number(whole.barrier_seconds * 1e6);
-  json["sum_of_parts_ms"] = number(whole.alone_seconds() * 1e3);
+  json["barrier_us"] = known(whole.barrier_seconds * 1e6);
+  json["sum_of_parts_ms"] = known(whole.alone_seconds() * 1e3);
   const WholeStep::Difference difference = whole.difference();
   json["difference_ms"] = {{"total", number(difference.total() * 1e3)},
                            {"memory_ops", number(difference.memory_ops * 1e3)},
@@ -246,92 +272,36 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
     json["breakdown"].push_back({{"kind", std::string(op_kind_name(kind.kind))},
                                  {"launches", kind.launches},
                                  {"bytes", number(kind.bytes)},
-                                 {"ms", number(kind.seconds * 1e3)},
-                                 {"alone_ms", number(kind.alone_seconds * 1e3)}});
+                                 {"ms", known(kind.seconds * 1e3)},
+                                 {"alone_ms", known(kind.alone_seconds * 1e3)}});
   }
+  json["flags"] = flags_of(whole);
   return json;
 }
 
-Json measured_step_figures(const MeasuredStep& step) {
+Json measured_step_figures(const MeasuredStep& step, const DeviceFigures& device) {
   Json json;
   json["batch"] = step.workload.batch;
   json["context"] = step.workload.context;
-  json["predicted"] = step.predicted.ops.empty() ? Json(nullptr) : speed_figures(step.predicted.ceiling);
+  if (!step.weights.empty()) {
+    json["weights"] = step.weights;
+    json["head_weights"] = step.head_weights;
+    json["kv"] = step.kv;
+  }
+  json["predicted"] = nullptr;
+  if (!step.predicted.ops.empty()) {
+    json["predicted"] = speed_figures(step.predicted.ceiling);
+    json["predicted"]["peak"] = std::string(compute_type_name(step.predicted.peak.type));
+    json["predicted"]["ridge"] = number(step.predicted.ridge);
+    json["predicted"]["is_bound"] = predicts_bound(step, device) && !passes_bound(step, device);
+  }
   json["measured"] = measured_speed(step.measured_seconds(), step.workload, step.partial());
   if (step.whole) json["measured"]["step"] = whole_step_figures(*step.whole, step.workload);
+  json["stopped"] = stop_reasons(step);
+  json["flags"] = flags_of(step, device);
   json["ops"] = Json::array();
-  for (const MeasuredOp& op : step.ops) json["ops"].push_back(measured_op_figures(op));
+  for (const MeasuredOp& op : step.ops) json["ops"].push_back(measured_op_figures(op, device));
   return json;
-}
-
-std::vector<std::string> impossible_figures(const DeviceFigures& device,
-                                            const std::vector<MeasuredStep>& steps) {
-  std::vector<std::string> found;
-  // A probe reads alone: of what an op moves, only the part it reads is held against it.
-  const auto look_at = [&](const std::string& what, std::int64_t batch, const std::optional<Summary>& share,
-                           double read) {
-    if (!share || !share->ci95 || share->ci95->low * read <= kMostShare) return;
-    found.push_back(
-        fmt::format("{} at batch {} moved its bytes at {:.0f} % ({:.0f}–{:.0f}) of the read bandwidth: "
-                    "that cannot be; its operands sit in a cache or the probe was disturbed",
-                    what, batch, 100 * share->median, 100 * share->ci95->low, 100 * share->ci95->high));
-  };
-  for (const MeasuredStep& step : steps) {
-    for (const MeasuredOp& op : step.ops) {
-      if (op.measurement)
-        look_at(op.op.name, step.workload.batch, op.measurement->of_read_bandwidth, read_part(op.cost));
-    }
-    if (step.whole && step.whole->cold)
-      look_at("the whole step", step.workload.batch, step.whole->of_read_bandwidth, 1);
-  }
-  if (device.info.gpu && device.info.gpu->card_is_datasheet &&
-      device.peak_GBps > device.info.gpu->datasheet_GBps) {
-    found.push_back(fmt::format(
-        "a sample of {:.0f} GB/s lies above the {:.0f} GB/s of {}'s datasheet: that cannot be; it "
-        "was served by a cache, or the card is another",
-        device.peak_GBps, device.info.gpu->datasheet_GBps, device.info.gpu->card));
-  }
-  return found;
-}
-
-std::vector<std::string> slowed_warnings(const std::vector<MeasuredStep>& steps) {
-  std::set<std::string> reasons;
-  std::int64_t slowed = 0;
-  std::int64_t samples = 0;
-  for (const MeasuredStep& step : steps) {
-    for (const MeasuredOp& op : step.ops) {
-      if (!op.measurement) continue;
-      slowed += op.measurement->slowed_samples;
-      samples += static_cast<std::int64_t>(op.measurement->seconds.n);
-      reasons.insert(op.measurement->slowed_by.begin(), op.measurement->slowed_by.end());
-    }
-  }
-  if (slowed == 0) return {};
-  return {fmt::format("{} of {} samples were taken while the device ran slower than it could: {}", slowed,
-                      samples, fmt::join(reasons, ", "))};
-}
-
-std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
-                                            const std::vector<MeasuredStep>& steps) {
-  if (device.info.kind == "cuda") return {};  // huge pages are the CPU's
-  constexpr double kLeastShare = 0.5;
-  const auto refused = [](const std::string& what, double share) {
-    return std::vector<std::string>{
-        fmt::format("only {:.0f} % of {} lies on huge pages, which costs bandwidth; "
-                    "/sys/kernel/mm/transparent_hugepage/enabled must say always or madvise",
-                    100 * share, what)};
-  };
-  if (device.info.gpu) return {};  // its pages are its driver's
-  if (device.read_GBps > 0 && device.huge_page_share < kLeastShare)
-    return refused("the read probe's buffer", device.huge_page_share);
-  for (const MeasuredStep& step : steps) {
-    for (const MeasuredOp& op : step.ops) {
-      if (!op.measurement || !op.measurement->huge_page_share) continue;
-      if (*op.measurement->huge_page_share < kLeastShare)
-        return refused("what " + op.op.name + " reads", *op.measurement->huge_page_share);
-    }
-  }
-  return {};
 }
 
 }  // namespace memwall

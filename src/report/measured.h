@@ -20,14 +20,31 @@ Json baseline_figures(const Baseline& baseline, const DeviceFigures& device);
 Json baselines_figures(const BaselineFigures& baselines, const DeviceFigures& device, double ridge);
 
 // An entry of decode[] or prefill[]: {batch, context, ops[], predicted, measured}.
-Json measured_step_figures(const MeasuredStep& step);
-Json measured_op_figures(const MeasuredOp& op);
+Json measured_step_figures(const MeasuredStep& step, const DeviceFigures& device);
+Json measured_op_figures(const MeasuredOp& op, const DeviceFigures& device);
+
+// What is doubtful, each in a word or two: "partial", "above 103 % of read" (a share of the read bandwidth
+// whose whole interval lies above), "above the bound" (the whole interval is faster than the best samples
+// allow, by more than 3 %), "unstable" (sampling ended at a limit, with the median not known within 5 %),
+// "interrupted", "slowed" (a GPU was throttled), "not cold", "not measured". Tables, JSON, CSV and Markdown
+// carry them.
+std::vector<std::string> flags_of(const MeasuredOp& op, const DeviceFigures& device);
+std::vector<std::string> flags_of(const MeasuredStep& step, const DeviceFigures& device);  // its ops', too
+std::vector<std::string> flags_of(const WholeStep& whole);
+std::vector<std::string> flags_of(const Baseline& baseline);
+
+// True where nothing on this device can be faster than the step's prediction. Of a GPU, whose arithmetic is
+// told by the GEMMs that were tried, only a prediction that memory bounds is that.
+bool predicts_bound(const MeasuredStep& step, const DeviceFigures& device);
+
+// A prediction that the measurement passes beyond noise all the same: an error to explain.
+bool passes_bound(const MeasuredStep& step, const DeviceFigures& device);
 
 // measured.step: {ms_per_step, tokens_per_s, tokens_per_s_per_user, GBps, breakdown[], ...}.
 Json whole_step_figures(const WholeStep& whole, const Workload& workload);
 
-// A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %, or a
-// sample above the card's datasheet.
+// A measured figure that cannot be: a share of the read bandwidth whose whole interval lies above 103 %, a
+// time below what the best samples allow, or a sample above the card's datasheet.
 std::vector<std::string> impossible_figures(const DeviceFigures& device,
                                             const std::vector<MeasuredStep>& steps);
 
@@ -48,6 +65,14 @@ std::string streams_text(const DeviceFigures& device, const Style& style);
 std::string device_text(const DeviceFigures& device, const Style& style);
 std::string whole_step_text(const WholeStep& whole, const Workload& workload, const Style& style);
 std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style);
+
+// Several formats side by side: tokens/s and the share of the read bandwidth, a row a step.
+std::string formats_text(const std::vector<MeasuredStep>& decode, const std::vector<MeasuredStep>& prefill,
+                         const DeviceFigures& device, const Style& style);
+
+// The share of the step's time that reading its bytes takes at the read bandwidth beside its ops, or of the
+// whole step where one was run; nothing where that was not sampled.
+std::optional<double> share_of_read(const MeasuredStep& step);
 
 // Where the ridge point comes from.
 struct Ridge {

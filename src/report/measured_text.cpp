@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "report/devices.h"
 #include "report/measured.h"
@@ -33,6 +35,79 @@ std::string experts_text(const MeasuredStep& step) {
 
 std::string rate_or_dash(double value) { return value > 0 ? significant(value, 3) : "–"; }
 
+// The fastest samples of the run: what bounds, and what shares of a peak are shares of.
+std::string best_samples_text(const DeviceFigures& d) {
+  std::string text = fmt::format("best samples: read {} GB/s", rate_or_dash(d.best_read_GBps));
+  std::string ridges;
+  for (const auto& [type, peak] : d.peaks) {
+    const std::string_view name = compute_type_name(type);
+    text += d.info.gpu ? fmt::format(", {} {} TFLOP/s", name, significant(peak.GFLOPs / 1e3, 3))
+                       : fmt::format(", {} {} GFLOP/s", name, significant(peak.GFLOPs, 3));
+    if (d.best_read_GBps <= 0) continue;
+    ridges += fmt::format("{}{} {}", ridges.empty() ? "" : ", ", name,
+                          significant(peak.GFLOPs / d.best_read_GBps, 3));
+  }
+  if (d.info.gpu && !d.peaks.empty()) text += " (GEMM)";
+  text += "\n";
+  if (!ridges.empty()) text += fmt::format("ridge point: {} FLOP/byte\n", ridges);
+  return text;
+}
+
+// The read bandwidth beside the step's ops, as their shares have it: the memory of a machine that others use
+// drifts, and `predicted` is at the best sample of all.
+std::string memory_text(const MeasuredStep& step, const DeviceFigures& device) {
+  double bytes = 0;
+  double seconds = 0;
+  for (const MeasuredOp& op : step.ops) {
+    if (!op.measurement || op.measurement->read_rate <= 0) continue;
+    const double moved = op.measurement->bytes * static_cast<double>(op.op.count());
+    bytes += moved;
+    seconds += moved / op.measurement->read_rate;
+  }
+  if (seconds <= 0 || device.best_read_GBps <= 0) return "";
+  return fmt::format("memory     read at {} GB/s beside these ops, at {} GB/s in the run's best sample\n",
+                     significant(bytes / seconds / 1e9, 3), significant(device.best_read_GBps, 3));
+}
+
+// A line a flag: which ops have it.
+std::string flags_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const MeasuredOp& op : step.ops) {
+    if (!op.measurement) continue;  // its row says so
+    for (const std::string& flag : flags_of(op, device)) {
+      auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == flag; });
+      if (line == lines.end()) line = lines.insert(lines.end(), {flag, ""});
+      line->second += (line->second.empty() ? "" : ", ") + op.op.name;
+    }
+  }
+  std::string text;
+  for (const auto& [flag, ops] : lines) {
+    const bool impossible = flag.starts_with("above");
+    text += style.apply(impossible ? Tone::bad : Tone::warn, flag + ": " + ops) + "\n";
+  }
+  return text;
+}
+
+std::string predicted_text(const MeasuredStep& step, const DeviceFigures& device, const char* unit,
+                           const Style& style) {
+  const Prediction& p = step.predicted;
+  const std::string figures =
+      fmt::format("predicted  {} a step, {} {}", human_time(p.ceiling.ms_per_step / 1e3),
+                  significant(p.ceiling.tokens_per_s, 4), unit);
+  const std::string by =
+      fmt::format("{}-bound by this device's best samples, arithmetic in {}, ridge {} FLOP/byte",
+                  bound_name(p.ceiling.bound), compute_type_name(p.peak.type), significant(p.ridge, 3));
+  if (passes_bound(step, device)) {
+    return style.apply(Tone::bad, figures +
+                                      " by this device's best samples, and the measurement passes that: an "
+                                      "error to explain, no bound") +
+           "\n";
+  }
+  if (!predicts_bound(step, device))
+    return fmt::format("{} ({}; of a GEMM, which another kernel may pass)\n", figures, by);
+  return fmt::format("{} at most ({})\n", figures, by);
+}
+
 std::string gpu_text(const DeviceInfo& info, const GpuFacts& gpu) {
   std::string text = fmt::format("{}, {} multiprocessors, L2 {}, {} free", info.instruction_set,
                                  gpu.multiprocessors, human_bytes(static_cast<double>(info.l2_bytes)),
@@ -53,9 +128,12 @@ std::string device_text(const DeviceFigures& d, const Style& style) {
       style.apply(Tone::bold, d.info.name) + "\n" +
       (d.info.gpu ? gpu_text(d.info, *d.info.gpu)
                   : fmt::format("{}, {}, {}\n", threads_text(d.info), d.info.instruction_set, d.info.blas));
-  text += fmt::format("read {} GB/s ({}{}), copy {}, triad {}\n", rate_or_dash(d.read_GBps), d.read_variant,
-                      d.info.gpu ? "" : ", " + percent(d.huge_page_share) + " on huge pages",
-                      rate_or_dash(d.copy_GBps), rate_or_dash(d.triad_GBps));
+  text += fmt::format("read {} GB/s", rate_or_dash(d.read_GBps));
+  if (!d.read_variant.empty()) {
+    text += fmt::format(" ({}{})", d.read_variant,
+                        d.info.gpu ? "" : ", " + percent(d.huge_page_share) + " on huge pages");
+  }
+  text += fmt::format(", copy {}, triad {}\n", rate_or_dash(d.copy_GBps), rate_or_dash(d.triad_GBps));
   if (d.info.gpu && d.info.gpu->datasheet_GBps > 0 && d.read_GBps > 0) {
     text += fmt::format("{} of the {} GB/s of {}{}\n", percent(d.read_GBps / d.info.gpu->datasheet_GBps),
                         significant(d.info.gpu->datasheet_GBps, 4), d.info.gpu->card,
@@ -67,18 +145,7 @@ std::string device_text(const DeviceFigures& d, const Style& style) {
                     human_time(d.launch_fit->seconds_a_launch),
                     significant(d.launch_fit->bytes_per_s / 1e9, 3), human_bytes(d.launch_fit->half_bytes()));
   }
-  if (d.info.gpu && !d.peaks_GFLOPs.empty()) {
-    text += "GEMM";
-    for (const auto& [type, gflops] : d.peaks_GFLOPs)
-      text += fmt::format(" {} {}", compute_type_name(type), significant(gflops / 1e3, 3));
-    text += " TFLOP/s\n";
-  }
-  // Shares of a peak are shares of these: the fastest samples of the run.
-  text += fmt::format("best samples {} GB/s and {} GFLOP/s", rate_or_dash(d.peak_GBps),
-                      rate_or_dash(d.peak_GFLOPs));
-  if (d.read_GBps > 0 && d.peak_GFLOPs > 0)
-    text += fmt::format("; ridge {} FLOP/byte", significant(d.ridge(), 3));
-  return text + "\n";
+  return text + best_samples_text(d);
 }
 
 std::string streams_text(const DeviceFigures& device, const Style& style) {
@@ -111,21 +178,15 @@ std::string huge_pages_text(const MeasuredStep& step) {
   return least ? fmt::format("weights and cache at least {} on huge pages\n", percent(*least)) : "";
 }
 
-Table::Cell sweep_bound_cell(const Baseline& matmul, double ridge) {
-  const std::string bound = sweep_bound(matmul, ridge);
-  if (bound == "cache") return {"cache-resident", Tone::plain};
-  return bound_cell(bound == "memory" ? Bound::memory : Bound::compute);
-}
-
 }  // namespace
 
 std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style) {
   const Workload& w = step.workload;
   const bool decode = w.phase == Phase::decode;
-  std::string text =
-      style.apply(Tone::bold, decode ? fmt::format("decode, batch {}, context {}", w.batch, w.context)
-                                     : fmt::format("prefill, batch {}, prompt {}", w.batch, w.context)) +
-      "\n\n";
+  std::string title = decode ? fmt::format("decode, batch {}, context {}", w.batch, w.context)
+                             : fmt::format("prefill, batch {}, prompt {}", w.batch, w.context);
+  if (!step.weights.empty()) title += fmt::format(", weights {}, KV {}", step.weights, step.kv);
+  std::string text = style.apply(Tone::bold, title) + "\n\n";
   std::vector<Table::Column> columns = {{"op", Align::left},
                                         {"count"},
                                         {"shape"},
@@ -163,24 +224,20 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
       const double gflops = m.flops / m.seconds.median / 1e9;
       const bool arithmetic = op.op.kind() != OpKind::elementwise && op.op.kind() != OpKind::embedding;
       cells.emplace_back(arithmetic ? significant(gflops, 3) : "", tone);
-      cells.emplace_back(arithmetic && device.peak_GFLOPs > 0 ? percent(gflops / device.peak_GFLOPs) : "",
-                         tone);
+      const double peak = op.prediction.peak.flops_per_s / 1e9;  // of what its format can be computed in
+      cells.emplace_back(arithmetic && peak > 0 ? percent(gflops / peak) : "", tone);
     }
     if (gpu && decode)
       cells.emplace_back(m.of_same_size_read ? percent_interval(*m.of_same_size_read) : "", tone);
     if (gpu) cells.emplace_back(m.variant, tone);
     table.row(std::move(cells));
   }
-  text += table.render(style) + "\n" + experts_text(step) + huge_pages_text(step);
+  text += table.render(style) + "\n" + experts_text(step) + huge_pages_text(step) +
+          memory_text(step, device) + flags_text(step, device, style);
   const double tokens = static_cast<double>(w.rows());
   const double measured = step.measured_seconds();
   const char* unit = decode ? "tokens/s" : "prompt tokens/s";
-  if (!step.predicted.ops.empty()) {
-    text += fmt::format("predicted  {} a step, {} {} at most ({}-bound at this device's measured peaks)\n",
-                        human_time(step.predicted.ceiling.ms_per_step / 1e3),
-                        significant(step.predicted.ceiling.tokens_per_s, 4), unit,
-                        bound_name(step.predicted.ceiling.bound));
-  }
+  if (!step.predicted.ops.empty()) text += predicted_text(step, device, unit, style);
   if (step.partial()) {
     // The sum of some ops is no step's time, so it makes no tokens/s.
     text += style.apply(Tone::bad,
@@ -198,84 +255,6 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     text += "\n";
   }
   if (step.whole) text += "\n" + whole_step_text(*step.whole, w, style);
-  return text;
-}
-
-std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures& device, const Ridge& ridge,
-                           std::optional<double> predicted_ratio, const Style& style) {
-  std::string text;
-  if (!baselines.pairs.empty()) {
-    Table pairs({{"kernel", Align::left},
-                 {"format", Align::left},
-                 {"moves"},
-                 {"computes"},
-                 {"FLOP/byte"},
-                 {"time"},
-                 {"GB/s"},
-                 {"of peak"},
-                 {"TFLOP/s"},
-                 {"of peak"}});
-    for (const Baseline& b : baselines.pairs) {
-      const double gflops = b.flops() / b.seconds() / 1e9;
-      const double gbps = b.bytes() / b.seconds() / 1e9;
-      pairs.row({b.kernel == "add" ? "c = a + b" : "c = a b", format_name(b.format), human_bytes(b.bytes()),
-                 human_flops(b.flops()), significant(b.intensity(), 4), human_time(b.seconds()),
-                 significant(gbps, 3), fmt::format("{:.1f} %", 100 * gbps / device.peak_GBps),
-                 significant(gflops / 1e3, 3), fmt::format("{:.1f} %", 100 * gflops / device.peak_GFLOPs)});
-    }
-    text +=
-        style.apply(Tone::bold, fmt::format("The two kernels at opposite ends, on the same {0}×{0} tensors",
-                                            baselines.pairs.front().n)) +
-        "\n\n" + pairs.render(style) + "\n";
-  }
-  std::vector<Format> formats;
-  for (const Baseline& b : baselines.pairs) {
-    if (b.kernel == "add") formats.push_back(b.format);
-  }
-  for (const Format& format : formats) {
-    const std::optional<double> ratio = slowdown(baselines, format);
-    if (!ratio) continue;
-    const double work = 2 * static_cast<double>(baselines.pairs.front().n);
-    text += fmt::format(
-        "{}: matmul takes {} times as long as add, for {} times the arithmetic on the same bytes\n",
-        format_name(format), significant(*ratio, 3), significant(work, 4));
-    if (predicted_ratio && format == formats.front()) {
-      const double off = *ratio / *predicted_ratio;
-      text += style.apply(Tone::bold,
-                          fmt::format("You said {} times: {}", significant(*predicted_ratio, 3),
-                                      std::abs(off - 1) < 0.1
-                                          ? std::string("right, within a tenth")
-                                          : fmt::format("it is {} times that", significant(off, 3)))) +
-              "\n";
-    }
-  }
-  text +=
-      fmt::format("\nridge point {} FLOP/byte ({}): below it memory bounds a kernel, above it arithmetic\n",
-                  significant(ridge.flop_per_byte, 4), ridge.from);
-  if (baselines.sweep.empty()) return text;
-
-  Table sweep({{"n"},
-               {"FLOP/byte"},
-               {"add GB/s"},
-               {"matmul GB/s"},
-               {"matmul TFLOP/s"},
-               {"of peak"},
-               {"matmul's bound", Align::left},
-               {"tensors sit in", Align::left}});
-  for (std::size_t i = 0; i + 1 < baselines.sweep.size(); i += 2) {
-    const Baseline& add = baselines.sweep[i];
-    const Baseline& matmul = baselines.sweep[i + 1];
-    const double gflops = matmul.flops() / matmul.seconds() / 1e9;
-    sweep.row({fmt::format("{}", matmul.n), significant(matmul.intensity(), 4),
-               significant(add.bytes() / add.seconds() / 1e9, 3),
-               significant(matmul.bytes() / matmul.seconds() / 1e9, 3), significant(gflops / 1e3, 3),
-               percent(gflops / device.peak_GFLOPs), sweep_bound_cell(matmul, ridge.flop_per_byte),
-               matmul.in_cache.empty() ? "memory" : matmul.in_cache});
-  }
-  text += "\n" +
-          style.apply(Tone::bold,
-                      fmt::format("Matmul by size, {}", format_name(baselines.sweep.front().format))) +
-          "\n\n" + sweep.render(style);
   return text;
 }
 

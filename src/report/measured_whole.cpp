@@ -41,8 +41,8 @@ std::string whole_step_text(const WholeStep& whole, const Workload& workload, co
     table.row({{std::string(op_kind_name(kind.kind)), tone},
                {fmt::format("{}", kind.launches), tone},
                {human_bytes(kind.bytes), tone},
-               {human_time(kind.seconds), tone},
-               {human_time(kind.alone_seconds), tone},
+               {kind.seconds > 0 ? human_time(kind.seconds) : "–", tone},
+               {kind.alone_seconds > 0 ? human_time(kind.alone_seconds) : "–", tone},
                {rate ? significant(kind.bytes / kind.seconds / 1e9, 3) : "", tone}});
   }
   table.rule();
@@ -61,13 +61,19 @@ std::string whole_step_text(const WholeStep& whole, const Workload& workload, co
                         significant(whole.parts_read_rate / 1e9, 3), significant(whole.read_rate / 1e9, 3));
   }
   const std::int64_t paid = whole.costly_launches ? whole.launches() : whole.barriers();
-  text +=
-      fmt::format("{}    {} × {} = {}, in the step and in its parts alike\n",
-                  whole.costly_launches ? "launches" : "barriers", paid, human_time(whole.barrier_seconds),
-                  human_time(static_cast<double>(paid) * whole.barrier_seconds));
+  if (whole.barrier_seconds > 0)
+    text +=
+        fmt::format("{}    {} × {} = {}, in the step and in its parts alike\n",
+                    whole.costly_launches ? "launches" : "barriers", paid, human_time(whole.barrier_seconds),
+                    human_time(static_cast<double>(paid) * whole.barrier_seconds));
   for (const StepFusion& fusion : whole.fusions) {
     text += fmt::format("fused       {} × {}: {}, one by one {}\n", fusion.launches, fusion.ops,
                         human_time(fusion.seconds), human_time(fusion.parts_seconds));
+  }
+  for (const std::string& flag : flags_of(whole)) {
+    const bool impossible = flag.starts_with("above");
+    if (impossible || flag == "unstable")
+      text += style.apply(impossible ? Tone::bad : Tone::warn, flag) + "\n";
   }
   std::string line;
   if (whole.partial) {

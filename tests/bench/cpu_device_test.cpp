@@ -53,6 +53,20 @@ TEST_F(CpuDeviceTest, LinearsInEveryFormatAndManyShapes) {
   }
 }
 
+TEST_F(CpuDeviceTest, ArithmeticOfEveryTypeThatItHas) {
+  for (const ComputeType type : {ComputeType::f32, ComputeType::f16, ComputeType::bf16, ComputeType::int8}) {
+    const Task task = ArithmeticTask{type};
+    const std::vector<Variant> ways = device_->variants(task);
+    if (ways.empty()) continue;
+    const auto operands = device_->place(task, 1, 1);
+    for (std::size_t v = 0; v < ways.size(); ++v) EXPECT_TRUE(operands->check(v).passed()) << ways[v].name;
+    EXPECT_EQ(operands->cold_bytes(0), 0);
+    EXPECT_GT(operands->flops(0), 0);
+  }
+  EXPECT_FALSE(device_->variants(ArithmeticTask{ComputeType::f32}).empty());
+  EXPECT_TRUE(device_->variants(ArithmeticTask{ComputeType::f8}).empty());
+}
+
 // A router of 8 experts fills half a panel of 16 rows.
 TEST_F(CpuDeviceTest, PaddingIsToldApart) {
   const auto padding = [&](std::int64_t out) {

@@ -9,6 +9,7 @@
 
 #include "bench/interrupt.h"
 #include "bench/measure.h"
+#include "bench/out_of_memory.h"
 #include "bench/unsupported.h"
 #include "input/error.h"
 
@@ -62,6 +63,7 @@ class FakeDevice : public Device {
     return {.copy_bytes = stream != nullptr ? stream->bytes : copy_bytes, .cold = cold};
   }
   std::unique_ptr<Operands> place(const Task& task, std::int64_t copies, std::uint64_t) override {
+    if (no_memory) throw OutOfMemory("needs 3 GiB");
     const bool probe = std::holds_alternative<StreamTask>(task);
     if (!probe) copies_placed = copies;
     return std::make_unique<FakeOperands>(*this, static_cast<double>(footprint(task).copy_bytes), probe);
@@ -90,6 +92,7 @@ class FakeDevice : public Device {
   std::size_t wrong_variant = 99;
   std::size_t unsupported = 99;
   int interrupted_launch = -1;
+  bool no_memory = false;
   double clock = 0;
   int launches = 0;
   std::int64_t copies_placed = 1;
@@ -276,13 +279,64 @@ TEST(Session, MeasuresEqualShapesOnceAndMultiplies) {
                   [&](const std::string& what, std::size_t, std::size_t) { announced.push_back(what); });
   session.probe();
   const std::size_t probes = announced.size();
-  session.run_model(two_ops(), {.batches = {1}, .contexts = {16}, .prompts = {}});
+  session.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {}});
   EXPECT_EQ(announced.size() - probes, 2U);  // a and b share their shape
   ASSERT_EQ(session.decode().size(), 1U);
   const MeasuredStep& step = session.decode().front();
   EXPECT_FALSE(step.partial());
   const double one = static_cast<double>(1 << 20) / 10e9;
   EXPECT_NEAR(step.measured_seconds(), 5 * one, 1e-9);  // three, one and one
+}
+
+TEST(Session, AShortageOfMemoryKeepsWhatWasMeasured) {
+  FakeDevice device;
+  Session session(device, std::int64_t{4} << 30, nullptr);
+  session.probe();
+  session.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {}});
+  EXPECT_FALSE(session.stopped());
+  device.no_memory = true;
+  const Op other{.name = "d", .work = LinearWork{.out = 8, .in = 8, .format = kF16}, .layers = {0}};
+  std::vector<Op> ops = two_ops();
+  ops.push_back(other);
+  session.run_model({.ops = ops}, {.batches = {1}, .contexts = {16}, .prompts = {8}});
+  EXPECT_TRUE(session.stopped());
+  ASSERT_TRUE(session.shortage());
+  EXPECT_EQ(*session.shortage(), "needs 3 GiB");
+  ASSERT_EQ(session.decode().size(), 2U);
+  EXPECT_TRUE(session.decode()[1].ops[0].measurement);
+  EXPECT_FALSE(session.decode()[1].ops.back().measurement);
+  EXPECT_TRUE(session.prefill().empty());
+}
+
+TEST(Session, SeveralFormatsShareProbesAndAreToldApart) {
+  FakeDevice device;
+  Session session(device, std::int64_t{4} << 30, nullptr);
+  session.probe();
+  const MeasureSettings settings{.batches = {1}, .contexts = {16}, .prompts = {}};
+  session.run_model({.ops = two_ops(), .weights = "f16", .head_weights = "f16", .kv = "f16"}, settings);
+  session.run_model({.ops = two_ops(), .weights = "q8_0", .head_weights = "q8_0", .kv = "int8"}, settings);
+  ASSERT_EQ(session.decode().size(), 2U);
+  EXPECT_EQ(session.decode()[0].weights, "f16");
+  EXPECT_EQ(session.decode()[1].weights, "q8_0");
+  EXPECT_EQ(session.decode()[1].kv, "int8");
+  // Both are held to the same best samples.
+  EXPECT_EQ(session.decode()[0].predicted.ceiling.ms_per_step,
+            session.decode()[1].predicted.ceiling.ms_per_step);
+}
+
+// A read probe with one fast sample among slow ones: the bound is the fast one, the share paired.
+TEST(Session, BoundsRestOnTheBestSample) {
+  FakeDevice device;
+  Session session(device, std::int64_t{4} << 30, nullptr);
+  session.probe();
+  device.probe_rate = 40e9;
+  session.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {}});
+  device.probe_rate = 20e9;
+  session.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {}});
+  const DeviceFigures figures = session.figures();
+  EXPECT_NEAR(figures.best_read_GBps, 40, 1e-6);
+  EXPECT_EQ(card_of(figures).bandwidth_GBps, figures.best_read_GBps);
+  EXPECT_NEAR(figures.ridge(), figures.peak_GFLOPs / 40, 1e-9);
 }
 
 TEST(Session, RefusesAMemoryBoundThatTheLargestOpDoesNotFit) {

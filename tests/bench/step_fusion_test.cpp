@@ -140,7 +140,7 @@ TEST(StepFusion, IsTakenWhereItPays) {
   Session session(device, std::int64_t{8} << 30, nullptr);
   session.probe();
   const std::vector<Op> ops = some_layers();
-  session.run_model(ops, one_step());
+  session.run_model({.ops = ops}, one_step());
   ASSERT_TRUE(session.decode().front().whole);
   const WholeStep& whole = *session.decode().front().whole;
   EXPECT_GT(device.fused_launches, 0);
@@ -166,7 +166,7 @@ TEST(StepFusion, IsLeftWhereItDoesNotPay) {
   session.probe();
   const std::vector<Op> ops =
       lower(read_model(with_layers("  - repeat: 2\n    a_proj: [4096, 64]\n    b_proj: [4096, 64]\n")));
-  session.run_model(ops, one_step());
+  session.run_model({.ops = ops}, one_step());
   const WholeStep& whole = *session.decode().front().whole;
   EXPECT_TRUE(whole.fusions.empty());
   EXPECT_EQ(whole.launches(), 4);
@@ -185,7 +185,7 @@ TEST(StepFusion, CountsEachPartsLaunchesOnce) {
                   "  - repeat: 4\n    attention: {heads: 4, kv_heads: 2, head_dim: 64}\n")));
   Session session(device, std::int64_t{8} << 30, nullptr);
   session.probe();
-  session.run_model(ops, one_step());
+  session.run_model({.ops = ops}, one_step());
   const WholeStep& whole = *session.decode().front().whole;
   ASSERT_EQ(whole.fusions.size(), 2U);
   EXPECT_EQ(whole.fusions[0].ops, whole.fusions[1].ops);

@@ -217,7 +217,7 @@ TEST(Session, RunsWholeStepsForEveryWorkload) {
   settings.contexts = {64};
   settings.whole_steps = true;
   session.require_memory(ops, settings);
-  session.run_model(ops, settings);
+  session.run_model({.ops = ops}, settings);
   ASSERT_EQ(session.decode().size(), 2U);
   for (const MeasuredStep& step : session.decode()) {
     ASSERT_TRUE(step.whole);

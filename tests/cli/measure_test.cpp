@@ -182,6 +182,80 @@ TEST(MeasureCommand, AnOpWithoutAKernelIsNotMeasuredAndTheTotalIsPartial) {
   EXPECT_GT(step["measured"]["tokens_per_s"].get<double>(), 0);
 }
 
+// What a run of that seed drew, op by op.
+Json drawn_by(const std::string& seed) {
+  const Finished done =
+      run("measure " MEMWALL_TEST_DATA "/fixtures/experts.yaml --batch 3 --context 4 --prompt 0 " + seed +
+          " --format json");
+  EXPECT_EQ(done.status, 0) << done.err;
+  const Json json = Json::parse(done.out);
+  Json drawn = {{"seed", json["seed"]}, {"experts", Json::array()}};
+  for (const Json& op : json["decode"][0]["ops"]) {
+    if (op["kind"] == "expert")
+      drawn["experts"].push_back({op["experts"]["first_drawn"], op["experts"]["measured_touched"]});
+  }
+  EXPECT_FALSE(drawn["experts"].empty());
+  return drawn;
+}
+
+TEST(MeasureCommand, EqualSeedsTouchEqualExpertsAndOthersOthers) {
+  const Json first = drawn_by("--seed 5");
+  EXPECT_EQ(first["seed"], 5);
+  EXPECT_EQ(first, drawn_by("--seed 5"));
+  EXPECT_NE(first["experts"], drawn_by("--seed 6")["experts"]);
+  EXPECT_EQ(drawn_by("")["seed"], 1);
+}
+
+TEST(MeasureCommand, ListsOfFormatsAreMeasuredInTurn) {
+  const TemporaryFolder folder;
+  const std::string measure =
+      "measure " MEMWALL_TEST_DATA
+      "/fixtures/experts.yaml --weights f16,q8_0 --kv f16,int8 --context 4 --prompt 0 ";
+  const Finished done = run(measure + "--format json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const Json json = Json::parse(done.out);
+  ASSERT_EQ(json["decode"].size(), 4U);
+  std::vector<std::string> formats;
+  for (const Json& step : json["decode"]) {
+    formats.push_back(step["weights"].get<std::string>() + "/" + step["kv"].get<std::string>());
+    EXPECT_GT(step["measured"]["tokens_per_s"].get<double>(), 0);
+    EXPECT_TRUE(step["flags"].is_array());
+    for (const Json& op : step["ops"]) {
+      if (op["kind"] != "expert" && op["kind"] != "attention") continue;
+      EXPECT_EQ(op["format"], step[op["kind"] == "expert" ? "weights" : "kv"]);
+    }
+  }
+  EXPECT_EQ(formats, (std::vector<std::string>{"f16/f16", "f16/int8", "q8_0/f16", "q8_0/int8"}));
+  EXPECT_EQ(json["models"].size(), 4U);
+  EXPECT_EQ(json["model"], json["models"][0]);
+  const Json& peaks = json["device"]["peaks"];
+  EXPECT_GT(peaks["f32"]["GFLOPs"].get<double>(), 0);
+  EXPECT_GE(json["device"]["best_read_GBps"].get<double>(), json["device"]["read_GBps"].get<double>());
+  for (const auto& [type, peak] : peaks.items())
+    EXPECT_GE(peak["GFLOPs"].get<double>(), peak["median_GFLOPs"].get<double>()) << type;
+
+  const Finished table = run(measure + "--kv f16");
+  EXPECT_EQ(table.status, 2) << "an option given twice";
+  const Finished rows = run("measure " MEMWALL_TEST_DATA
+                            "/fixtures/experts.yaml --weights f16,q8_0 --context 4 --prompt 0 --format csv");
+  ASSERT_EQ(rows.status, 0) << rows.err;
+  const std::string header = rows.out.substr(0, rows.out.find('\n'));
+  for (const char* column : {",weights,", ",kv,", ",flags", ",stopped", ",predicted.is_bound"})
+    EXPECT_NE((header + ",").find(column), std::string::npos) << header;
+  EXPECT_NE(rows.out.find(",q8_0,"), std::string::npos) << rows.out;
+}
+
+TEST(MeasureCommand, SeveralFormatsCloseWithATableOfThem) {
+  const Finished done =
+      run("measure " MEMWALL_TEST_DATA "/fixtures/experts.yaml --weights f16,q8_0 --context 4 --prompt 0");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const std::size_t closing = done.out.find("Formats side by side");
+  ASSERT_NE(closing, std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("f16", closing), std::string::npos);
+  EXPECT_NE(done.out.find("q8_0", closing), std::string::npos);
+  EXPECT_NE(done.out.find("seed 1"), std::string::npos);
+}
+
 TEST(MeasureCommand, AnInterruptKeepsWhatWasMeasured) {
   const TemporaryFolder folder;
   Process process(

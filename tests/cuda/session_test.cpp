@@ -61,13 +61,13 @@ TEST(CudaSession, MeasuresAModelsStepAndWhatItFuses) {
   settings.whole_steps = true;
   session.require_memory(ops, settings);
   session.probe();
-  session.run_model(ops, settings);
+  session.run_model({.ops = ops}, settings);
 
   const DeviceFigures figures = session.figures();
   ASSERT_TRUE(figures.launch_fit);
   EXPECT_NEAR(figures.launch_fit->seconds_a_launch, kLaunch, 0.1 * kLaunch);
   EXPECT_NEAR(figures.launch_fit->bytes_per_s, kRate, 0.1 * kRate);
-  EXPECT_EQ(figures.peaks_GFLOPs.size(), 3U);  // f32, f16, bf16: the fake library has no f8
+  EXPECT_EQ(figures.peaks.size(), 3U);  // f32, f16, bf16: the fake library has no f8
 
   const MeasuredStep& step = session.decode().front();
   EXPECT_FALSE(step.partial());
@@ -108,7 +108,7 @@ TEST(CudaSession, MeasuresAModelsStepAndWhatItFuses) {
                            "of a read its size", "fused", "launches "}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
-  const Json op = measured_op_figures(op_of(step, "q_proj"));
+  const Json op = measured_op_figures(op_of(step, "q_proj"), figures);
   EXPECT_GT(op["of_same_size_read"].get<double>(), 0.8);
   EXPECT_GT(op["alone_us"].get<double>(), 1e6);
   EXPECT_EQ(op["clock_MHz"], 1700);

@@ -46,7 +46,7 @@ MeasuredStep step_of(std::vector<MeasuredOp> ops, std::int64_t batch = 2) {
 TEST(MeasuredOpFigures, TimesAreOfAllCopiesRatesOfOne) {
   MeasuredOp op = proj();
   op.measurement = measurement();
-  const Json json = measured_op_figures(op);
+  const Json json = measured_op_figures(op, {});
   EXPECT_EQ(json["name"], "proj");
   EXPECT_EQ(json["count"], 3);
   EXPECT_EQ(json["weight_bytes"], 6000);
@@ -123,7 +123,7 @@ TEST(HugePageWarnings, OneLineWhereTheyWereRefused) {
   EXPECT_TRUE(huge_page_warnings(device, {step_of({op})}).empty());
   op.measurement->huge_page_share = 0.25;
   op.measurement->padding = 100;
-  EXPECT_EQ(measured_op_figures(op)["padding_bytes"], 100.0 * static_cast<double>(op.op.count()));
+  EXPECT_EQ(measured_op_figures(op, {})["padding_bytes"], 100.0 * static_cast<double>(op.op.count()));
   const auto of_weights = huge_page_warnings(device, {step_of({op})});
   ASSERT_EQ(of_weights.size(), 1U);
   EXPECT_NE(of_weights[0].find("only 25 % of what proj reads"), std::string::npos) << of_weights[0];
@@ -146,15 +146,15 @@ TEST(SweepBound, CacheResidentTensorsAreNotBoundByMemory) {
 TEST(MeasuredOpFigures, HasACeilingOnlyWhereOneWasPredicted) {
   MeasuredOp op = proj();
   op.measurement = measurement();
-  EXPECT_FALSE(measured_op_figures(op).contains("ceiling_us"));
+  EXPECT_FALSE(measured_op_figures(op, {}).contains("ceiling_us"));
   op.prediction.ceiling_s = 2e-6;
   op.prediction.bound = Bound::memory;
-  EXPECT_DOUBLE_EQ(measured_op_figures(op)["ceiling_us"], 2);
-  EXPECT_EQ(measured_op_figures(op)["bound"], "memory");
+  EXPECT_DOUBLE_EQ(measured_op_figures(op, {})["ceiling_us"], 2);
+  EXPECT_EQ(measured_op_figures(op, {})["bound"], "memory");
 }
 
 TEST(MeasuredOpFigures, AnOpWithoutAKernelSaysSo) {
-  const Json json = measured_op_figures(proj());
+  const Json json = measured_op_figures(proj(), {});
   EXPECT_EQ(json["not_measured"], true);
   EXPECT_FALSE(json.contains("measured_us"));
   EXPECT_EQ(json["weight_bytes"], 6000);
@@ -166,7 +166,7 @@ TEST(MeasuredOpFigures, WithoutIntervalsTheyAreNull) {
   op.measurement->seconds.ci95.reset();
   op.measurement->of_read_bandwidth.reset();
   op.measurement->bytes = 0;
-  const Json json = measured_op_figures(op);
+  const Json json = measured_op_figures(op, {});
   EXPECT_TRUE(json["ci95_us"].is_null());
   EXPECT_TRUE(json["of_read_bandwidth"].is_null());
   EXPECT_TRUE(json["GBps"].is_null());
@@ -178,7 +178,7 @@ TEST(MeasuredStepFigures, SumTheOps) {
   const MeasuredStep step = step_of({op, op});
   EXPECT_FALSE(step.partial());
   EXPECT_DOUBLE_EQ(step.measured_seconds(), 6e-6);
-  const Json json = measured_step_figures(step);
+  const Json json = measured_step_figures(step, {});
   EXPECT_EQ(json["batch"], 2);
   EXPECT_EQ(json["context"], 8);
   EXPECT_EQ(json["ops"].size(), 2U);
@@ -194,13 +194,13 @@ TEST(MeasuredStepFigures, WhatLacksAnOpIsPartial) {
   op.measurement = measurement();
   const MeasuredStep step = step_of({op, proj()});
   EXPECT_TRUE(step.partial());
-  const Json json = measured_step_figures(step);
+  const Json json = measured_step_figures(step, {});
   EXPECT_EQ(json["measured"]["partial"], true);
   EXPECT_DOUBLE_EQ(json["measured"]["ms_per_step"], 3e-3);
 }
 
 TEST(MeasuredStepFigures, NothingMeasuredIsNullAndPartial) {
-  const Json json = measured_step_figures(step_of({proj()}));
+  const Json json = measured_step_figures(step_of({proj()}), {});
   EXPECT_TRUE(json["measured"]["ms_per_step"].is_null());
   EXPECT_TRUE(json["measured"]["tokens_per_s"].is_null());
   EXPECT_EQ(json["measured"]["partial"], true);
@@ -211,7 +211,7 @@ TEST(MeasuredStepFigures, APromptsTokensAreItsRows) {
   op.measurement = measurement();
   MeasuredStep step = step_of({op});
   step.workload = {.phase = Phase::prefill, .batch = 2, .context = 8};
-  EXPECT_DOUBLE_EQ(measured_step_figures(step)["measured"]["tokens_per_s"], 16 / 3e-6);
+  EXPECT_DOUBLE_EQ(measured_step_figures(step, {})["measured"]["tokens_per_s"], 16 / 3e-6);
 }
 
 TEST(ImpossibleFigures, AreThoseWhoseWholeIntervalIsAbove103PerCent) {
@@ -254,13 +254,13 @@ TEST(MeasuredOpFigures, ExpertsSayHowManyRan) {
   op.cost = cost_of(work, {.phase = Phase::decode, .batch = 2, .context = 8});
   op.measurement = measurement();
   op.measurement->touched = 3.25;
-  const Json json = measured_op_figures(op);
+  const Json json = measured_op_figures(op, {});
   EXPECT_EQ(json["experts"]["measured_touched"], 3.25);
   EXPECT_EQ(json["experts"]["touched"], 3.5);
   const std::string text = measured_step_text(step_of({op}), {}, Style{});
   EXPECT_NE(text.find("3.25 of 8 a layer run"), std::string::npos) << text;
   op.measurement->touched = 0;
-  EXPECT_FALSE(measured_op_figures(op)["experts"].contains("measured_touched"));
+  EXPECT_FALSE(measured_op_figures(op, {})["experts"].contains("measured_touched"));
 }
 
 }  // namespace

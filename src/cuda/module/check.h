@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/out_of_memory.h"
 #include "input/error.h"
 
 namespace memwall::cuda {
@@ -29,6 +30,8 @@ template <class Error = RunError>
 inline void check(cudaError_t status, const char* file, int line, const char* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
+  if (status == cudaErrorMemoryAllocation)
+    fail<OutOfMemory>(file, line, call, cudaGetErrorString(status), static_cast<int>(status));
   fail(file, line, call, cudaGetErrorString(status), static_cast<int>(status));
 }
 

@@ -1,0 +1,105 @@
+// The two kernels at opposite ends, and the sweep over sizes.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/measured.h"
+#include "report/text.h"
+
+namespace memwall {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+Table::Cell sweep_bound_cell(const Baseline& matmul, double ridge) {
+  const std::string bound = sweep_bound(matmul, ridge);
+  if (bound == "cache") return {"cache-resident", Tone::plain};
+  return bound_cell(bound == "memory" ? Bound::memory : Bound::compute);
+}
+
+}  // namespace
+
+std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures& device, const Ridge& ridge,
+                           std::optional<double> predicted_ratio, const Style& style) {
+  std::string text;
+  if (!baselines.pairs.empty()) {
+    Table pairs({{"kernel", Align::left},
+                 {"format", Align::left},
+                 {"moves"},
+                 {"computes"},
+                 {"FLOP/byte"},
+                 {"time"},
+                 {"GB/s"},
+                 {"of peak"},
+                 {"TFLOP/s"},
+                 {"of peak"}});
+    for (const Baseline& b : baselines.pairs) {
+      const double gflops = b.flops() / b.seconds() / 1e9;
+      const double gbps = b.bytes() / b.seconds() / 1e9;
+      pairs.row({b.kernel == "add" ? "c = a + b" : "c = a b", format_name(b.format), human_bytes(b.bytes()),
+                 human_flops(b.flops()), significant(b.intensity(), 4), human_time(b.seconds()),
+                 significant(gbps, 3), fmt::format("{:.1f} %", 100 * gbps / device.peak_GBps),
+                 significant(gflops / 1e3, 3), fmt::format("{:.1f} %", 100 * gflops / device.peak_GFLOPs)});
+    }
+    text +=
+        style.apply(Tone::bold, fmt::format("The two kernels at opposite ends, on the same {0}×{0} tensors",
+                                            baselines.pairs.front().n)) +
+        "\n\n" + pairs.render(style) + "\n";
+  }
+  for (const Baseline& b : baselines.pairs) {
+    for (const std::string& flag : flags_of(b)) {
+      text += style.apply(Tone::warn, fmt::format("{}: {} {}", flag, b.kernel, format_name(b.format))) + "\n";
+    }
+  }
+  std::vector<Format> formats;
+  for (const Baseline& b : baselines.pairs) {
+    if (b.kernel == "add") formats.push_back(b.format);
+  }
+  for (const Format& format : formats) {
+    const std::optional<double> ratio = slowdown(baselines, format);
+    if (!ratio) continue;
+    const double work = 2 * static_cast<double>(baselines.pairs.front().n);
+    text += fmt::format(
+        "{}: matmul takes {} times as long as add, for {} times the arithmetic on the same bytes\n",
+        format_name(format), significant(*ratio, 3), significant(work, 4));
+    if (predicted_ratio && format == formats.front()) {
+      const double off = *ratio / *predicted_ratio;
+      text += style.apply(Tone::bold,
+                          fmt::format("You said {} times: {}", significant(*predicted_ratio, 3),
+                                      std::abs(off - 1) < 0.1
+                                          ? std::string("right, within a tenth")
+                                          : fmt::format("it is {} times that", significant(off, 3)))) +
+              "\n";
+    }
+  }
+  text +=
+      fmt::format("\nridge point {} FLOP/byte ({}): below it memory bounds a kernel, above it arithmetic\n",
+                  significant(ridge.flop_per_byte, 4), ridge.from);
+  if (baselines.sweep.empty()) return text;
+
+  Table sweep({{"n"},
+               {"FLOP/byte"},
+               {"add GB/s"},
+               {"matmul GB/s"},
+               {"matmul TFLOP/s"},
+               {"of peak"},
+               {"matmul's bound", Align::left},
+               {"tensors sit in", Align::left}});
+  for (std::size_t i = 0; i + 1 < baselines.sweep.size(); i += 2) {
+    const Baseline& add = baselines.sweep[i];
+    const Baseline& matmul = baselines.sweep[i + 1];
+    const double gflops = matmul.flops() / matmul.seconds() / 1e9;
+    sweep.row({fmt::format("{}", matmul.n), significant(matmul.intensity(), 4),
+               significant(add.bytes() / add.seconds() / 1e9, 3),
+               significant(matmul.bytes() / matmul.seconds() / 1e9, 3), significant(gflops / 1e3, 3),
+               percent(gflops / device.peak_GFLOPs), sweep_bound_cell(matmul, ridge.flop_per_byte),
+               matmul.in_cache.empty() ? "memory" : matmul.in_cache});
+  }
+  text += "\n" +
+          style.apply(Tone::bold,
+                      fmt::format("Matmul by size, {}", format_name(baselines.sweep.front().format))) +
+          "\n\n" + sweep.render(style);
+  return text;
+}
+
+}  // namespace memwall
