@@ -270,6 +270,24 @@ TEST(MeasureCommand, AnInterruptKeepsWhatWasMeasured) {
   EXPECT_EQ(json["schema"], "memwall.measure/1");
 }
 
+TEST(MeasureCommand, AnInterruptBeforeTheFirstRowStandsInRowsToo) {
+  for (const char* command : {"measure", "baseline"}) {
+    for (const char* format : {"csv", "md"}) {
+      const TemporaryFolder folder;
+      std::vector<std::string> words = {command, "--format", format, "--output", folder / "rows"};
+      if (std::string(command) == "measure") words.insert(words.begin() + 1, kMixed);
+      Process process(memwall_command(words));
+      ASSERT_TRUE(process.wait_until_it_catches(SIGINT));
+      process.send(SIGINT);
+      const Finished done = process.wait();
+      EXPECT_EQ(done.status, 130) << done.err;
+      const std::string rows = content_of(folder / "rows");
+      EXPECT_NE(rows.find("incomplete"), std::string::npos) << rows;
+      EXPECT_NE(rows.find("true"), std::string::npos) << rows;
+    }
+  }
+}
+
 // Whenever a signal comes: exit status 130, what was measured as a whole document, no process left.
 void interrupt_at_random_points(const std::vector<std::string>& command, int times, int longest_ms) {
   std::mt19937 engine(7);
