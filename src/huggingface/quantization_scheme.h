@@ -134,6 +134,10 @@ void add_groups(const QuantizationSection& section, const QuantizedModel& model,
 // The format of a KV cache that `key` states by a name ("FP8") or by num_bits and type.
 std::optional<KvFormat> kv_format(const QuantizationSection& section, const char* key,
                                   QuantizationScheme& scheme);
+// Packed integers.
+QuantizationScheme read_gptq(const QuantizationSection& section, const QuantizedModel& model);
+QuantizationScheme read_awq(const QuantizationSection& section, const QuantizedModel& model);
+QuantizationScheme read_auto_round(const QuantizationSection& section, const QuantizedModel& model);
 // Libraries of their own.
 QuantizationScheme read_mlx(const QuantizationSection& section, const QuantizedModel& model);
 QuantizationScheme read_hqq(const QuantizationSection& section, const QuantizedModel& model);
