@@ -37,6 +37,7 @@ struct Extent {
   std::int64_t begin;
   std::int64_t end;
   std::size_t tensor;
+  bool open;  // of a type whose size is a fork's or not known: it ends where the next one begins, at most
 };
 
 class PartReader {
@@ -162,21 +163,22 @@ class PartReader {
     }
     const auto id = bytes_.number<std::uint32_t>();
     const GgmlType* type = find_ggml_type(id);
-    if (type == nullptr) {
-      const std::string_view removed = removed_ggml_type(id);
-      fail_here(removed.empty()
-                    ? fmt::format("has type {}, which ggml does not define: the file of a fork, or of a "
-                                  "ggml newer than this reader",
-                                  id)
-                    : fmt::format("has the type {}, which was removed from ggml; quantise the model again",
-                                  removed));
-    }
-    tensor.type = type->name;
-    tensor.format = weight_format(*type);
     const std::int64_t row = tensor.shape.back();
-    if (row % type->block != 0) {
-      fail_here(
-          fmt::format("has rows of {} elements, but {} comes in blocks of {}", row, type->name, type->block));
+    if (type != nullptr) {
+      tensor.type = type->name;
+      tensor.format = weight_format(*type);
+      if (row % type->block != 0 && !type->fork) {
+        fail_here(fmt::format("has rows of {} elements, but {} comes in blocks of {}", row, type->name,
+                              type->block));
+      }
+    } else {
+      const std::string_view removed = removed_ggml_type(id);
+      if (!removed.empty()) {
+        fail_here(
+            fmt::format("has the type {}, which was removed from ggml; quantise the model again", removed));
+      }
+      if (!may_be_ggml_type(id)) fail_here(fmt::format("has type {}: a damaged file?", id));
+      tensor.type = fmt::format("type {}", id);
     }
     const auto offset = bytes_.number<std::uint64_t>();
     if (offset % part_.alignment != 0) {
@@ -184,10 +186,15 @@ class PartReader {
                             part_.alignment));
     }
     try {
-      tensor.bytes = checked_mul(tensor.elements() / type->block, type->bytes);
+      const std::int64_t elements = tensor.elements();
+      if (type != nullptr && row % type->block == 0) {
+        tensor.bytes = checked_add(checked_mul(elements / type->block, type->bytes),
+                                   checked_mul(elements / row, type->row_bytes));
+      }
       if (!std::in_range<std::int64_t>(offset)) throw std::overflow_error("its offset");
       const auto data_begin = static_cast<std::int64_t>(offset);
-      extents_.push_back({data_begin, checked_add(data_begin, tensor.bytes), part_.tensors.size()});
+      extents_.push_back({data_begin, checked_add(data_begin, tensor.bytes), part_.tensors.size(),
+                          type == nullptr || type->fork});
     } catch (const std::overflow_error&) {
       fail_here("has a size or an offset that passes 63 bits");
     }
@@ -208,14 +215,15 @@ class PartReader {
     std::sort(extents_.begin(), extents_.end(), [](const Extent& a, const Extent& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     });
+    const std::int64_t data_begin = round_up(bytes_.position(), part_.alignment);
+    part_.data_bytes = std::max<std::int64_t>(file_.size() - data_begin, 0);
+    close_extents();
     for (std::size_t i = 1; i < extents_.size(); ++i) {
       if (extents_[i].begin < extents_[i - 1].end) {
         fail(fmt::format("the data of tensors '{}' and '{}' overlap", excerpt(name_of(extents_[i - 1])),
                          excerpt(name_of(extents_[i]))));
       }
     }
-    const std::int64_t data_begin = round_up(bytes_.position(), part_.alignment);
-    part_.data_bytes = std::max<std::int64_t>(file_.size() - data_begin, 0);
     // Without overlap, the last to begin is the last to end.
     if (!extents_.empty() && extents_.back().end > part_.data_bytes) {
       const std::uint64_t needed =
@@ -224,6 +232,26 @@ class PartReader {
           "{} bytes are missing: the file has {}, but tensor '{}' ends at byte {}; an incomplete download?",
           needed - static_cast<std::uint64_t>(file_.size()), file_.size(), excerpt(name_of(extents_.back())),
           needed));
+    }
+  }
+
+  // What a type that no table knows takes follows from where the next tensor begins, up to the alignment.
+  void close_extents() {
+    for (std::size_t i = 0; i < extents_.size(); ++i) {
+      Extent& extent = extents_[i];
+      if (!extent.open) continue;
+      const std::int64_t most =
+          i + 1 < extents_.size() ? extents_[i + 1].begin : std::max(part_.data_bytes, extent.begin);
+      // The size that a fork publishes, where its own file agrees.
+      if (extent.end > extent.begin && extent.end <= most) continue;
+      extent.end = most;
+      part_.tensors[extent.tensor].bytes = extent.end - extent.begin;
+      if (extent.end == extent.begin) {
+        fail(fmt::format(
+            "tensor '{}' has the {}, which ggml does not define, and no data: the file of a fork, "
+            "cut short?",
+            excerpt(name_of(extent)), part_.tensors[extent.tensor].type));
+      }
     }
   }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <string_view>
@@ -93,8 +95,43 @@ std::string first_names(const std::vector<std::string>& names) {
                                names.size(), first_names(names)));
 }
 
+// What a file beside the model's holds, by its name; empty for the model's own. The words are those by which
+// a tensor's path tells of a part that decoding text does not run.
+std::string_view side_of(std::string_view file) {
+  constexpr std::array<std::string_view, 9> kSides = {"mtp",    "nextn",  "eagle", "draft",     "medusa",
+                                                      "visual", "vision", "audio", "speculator"};
+  file.remove_suffix(kSuffix.size());
+  for (const std::string_view side : kSides) {
+    const std::size_t at = file.find(side);
+    if (at == std::string_view::npos) continue;
+    // A word of its own: "mtp", "model-mtp", "mtp_layers-00001-of-00002", but not "amtpx".
+    const auto is_end = [&](std::size_t i) {
+      return i >= file.size() || std::isalnum(static_cast<unsigned char>(file[i])) == 0;
+    };
+    if ((at == 0 || is_end(at - 1)) && is_end(at + side.size())) return side;
+  }
+  return {};
+}
+
+// A file's name without its digits: that of all shards of a set that has no "-of-".
+std::string without_digits(std::string_view file) {
+  std::string kept;
+  for (const char c : file) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) kept += c;
+  }
+  return kept;
+}
+
+bool are_numbered_alike(const std::vector<std::string>& files) {
+  return std::none_of(files.begin(), files.end(), [&](const std::string& file) {
+    return find_part(file) || file.size() == without_digits(file).size() ||
+           without_digits(file) != without_digits(files.front());
+  });
+}
+
 // Throws where the files are not all the parts of one set.
 void require_set(const std::string& folder, const std::vector<std::string>& files) {
+  if (are_numbered_alike(files)) return;
   const std::optional<Part> first = find_part(files.front());
   if (!first) fail_choice(folder, files);
   const std::size_t count = *to_size(first->count);
@@ -149,11 +186,25 @@ Checkpoint read_safetensors_folder(const std::string& path) {
     }
     throw InputError(fmt::format("{}: holds no safetensors file", path));
   }
+  std::vector<std::string> own;
+  std::vector<std::string> sides;
+  for (const std::string& name : listing.files) (side_of(name).empty() ? own : sides).push_back(name);
+  if (own.empty()) std::swap(own, sides);
   // A single part of a set is not a model either.
-  if (listing.files.size() > 1 || find_part(listing.files.front())) require_set(path, listing.files);
+  if (own.size() > 1 || find_part(own.front())) require_set(path, own);
   checkpoint.path = path;
   HeaderBudget budget;
-  for (const std::string& name : listing.files) read_safetensors_header(inside(name), budget, checkpoint);
+  for (const std::string& name : own) read_safetensors_header(inside(name), budget, checkpoint);
+  for (const std::string& name : sides) {
+    const std::size_t first = checkpoint.tensors.size();
+    read_safetensors_header(inside(name), budget, checkpoint);
+    // Its names may be the model's, too: "layers.0" of a draft model is not the model's.
+    const std::string prefix = std::string(side_of(name)) + ".";
+    for (std::size_t i = first; i < checkpoint.tensors.size(); ++i) {
+      std::string& tensor = checkpoint.tensors[i].name;
+      if (!tensor.starts_with(prefix)) tensor.insert(0, prefix);
+    }
+  }
   finish_checkpoint(checkpoint);
   return checkpoint;
 }

@@ -32,8 +32,10 @@ Checkpoint read_safetensors_file(const std::string& path);
 // missing or lacks a tensor that the index places there.
 Checkpoint read_safetensors_index(const std::string& path);
 
-// A folder with one model: an index, a single file, or a full set NAME-1-of-N.safetensors to -N-of-N. Throws
-// InputError where it holds none, several, or a set with gaps.
+// A folder with one model: an index, a single file, a full set NAME-1-of-N.safetensors to -N-of-N, or files
+// whose names differ in their numbers alone. Without an index, files such as mtp.safetensors or
+// vision.safetensors beside them are the model's extras: the names of their tensors get that word in front.
+// Throws InputError where it holds none, several, or a set with gaps.
 Checkpoint read_safetensors_folder(const std::string& path);
 
 }  // namespace memwall

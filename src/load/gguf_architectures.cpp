@@ -9,6 +9,7 @@ constexpr auto kGelu = ActivationKind::gelu;
 constexpr auto kRelu = ActivationKind::relu;
 
 constexpr const char* kEncoder = "is an encoder, which embeds texts and decodes none";
+constexpr const char* kSpeech = "makes speech from text; it is no language model to decode with";
 constexpr const char* kDraft = "is the draft head of another model; name that model's file";
 constexpr const char* kDiffusion =
     "a diffusion model refines many tokens in a step; it is counted as one that decodes token by token";
@@ -86,10 +87,15 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "gptj", .activation = kGelu, .gated = false},
       {.name = "gptneox", .activation = kGelu, .gated = false, .own_head = true},
       {.name = "granite"},
+      {.name = "granite_swa", .sliding = kByKey},
       {.name = "granitehybrid", .rotary = GgufRotary::by_key},
       {.name = "granitemoe"},
       {.name = "grok", .activation = kGelu},
       {.name = "grovemoe"},
+      {.name = "hrm_text",
+       .final_norm = false,
+       .refusal = "runs two stacks of layers in turn, several times a token, which is not read from GGUF "
+                  "files yet; describe it in YAML (docs/model-format.md)"},
       {.name = "hunyuan-dense"},
       {.name = "hunyuan-moe"},
       {.name = "hunyuan_vl"},
@@ -112,15 +118,22 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "maincoder"},
       {.name = "mamba", .rotary = GgufRotary::never},
       {.name = "mamba2", .rotary = GgufRotary::never},
+      {.name = "maple", .sliding = kByKey, .own_head = true},
       {.name = "mellum", .sliding = by_period(4), .own_head = true},
       {.name = "mimo2", .sliding = kByKey, .own_head = true},
       {.name = "minicpm"},
       {.name = "minicpm3"},
+      {.name = "minimax-01",
+       .refusal = "keeps the states of lightning attention, which is not read from GGUF files yet; name its "
+                  "config.json"},
       {.name = "minimax-m2", .own_head = true},
+      {.name = "minimax-m3", .own_head = true},
       {.name = "mistral3"},
       {.name = "mistral4"},
       {.name = "modern-bert", .refusal = kEncoder},
       {.name = "mpt", .activation = kGelu, .rotary = GgufRotary::never, .gated = false},
+      {.name = "muse-glimmer", .rotary = GgufRotary::in_windows, .sliding = by_period(4), .own_head = true},
+      {.name = "nanbeige"},
       {.name = "nemotron", .activation = kRelu, .gated = false, .own_head = true},
       {.name = "nemotron_h", .activation = kRelu, .rotary = GgufRotary::never, .gated = false},
       {.name = "nemotron_h_moe", .activation = kRelu, .rotary = GgufRotary::never, .gated = false},
@@ -141,6 +154,7 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "plamo2"},
       {.name = "plamo3", .sliding = by_period(8)},
       {.name = "plm", .activation = kRelu, .gated = false},
+      {.name = "pockettts", .refusal = kSpeech},
       {.name = "qwen", .own_head = true},
       {.name = "qwen2"},
       {.name = "qwen2moe", .own_head = true},
@@ -150,6 +164,7 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "qwen35moe"},
       {.name = "qwen3moe"},
       {.name = "qwen3next"},
+      {.name = "qwen3tts", .refusal = kSpeech},
       {.name = "qwen3vl"},
       {.name = "qwen3vlmoe"},
       {.name = "refact", .rotary = GgufRotary::never},
@@ -163,6 +178,7 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
        .rotary = GgufRotary::in_windows,
        .sliding = full_first(4)},
       {.name = "smollm3", .rotary = GgufRotary::three_of_four},
+      {.name = "spark2_5", .activation = kGelu, .sliding = kByKey},
       {.name = "stablelm", .own_head = true},
       {.name = "starcoder", .activation = kGelu, .rotary = GgufRotary::never, .gated = false},
       {.name = "starcoder2", .activation = kGelu, .gated = false},
@@ -171,6 +187,8 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "t5encoder", .refusal = kEncoder},
       {.name = "talkie", .own_head = true, .final_norm = false},
       {.name = "wavtokenizer-dec", .refusal = "decodes audio, not text"},
+      {.name = "whisper",
+       .refusal = "transcribes speech, with an encoder and a decoder; decoders of text alone are read"},
       {.name = "xverse", .own_head = true},
   };
   return known;

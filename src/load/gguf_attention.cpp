@@ -80,6 +80,25 @@ void check_shapes(const GgufTensors& tensors, const Heads& heads) {
   tensors.expect_rows("attn_output", source.hidden_size(), hidden);
 }
 
+// MiniMax-M3 attends to the blocks of tokens that an indexer of its own chooses. Returns the tokens read.
+std::int64_t add_block_indexer(GgufBlock& block, const GgufTensors& tensors) {
+  if (!tensors.has("indexer.k_proj")) return 0;
+  const GgufSource& source = tensors.source();
+  const IndexerState state{.heads = source.integer("attention.indexer.head_count"),
+                           .width = source.integer("attention.indexer.key_length")};
+  tensors.expect_rows("indexer.q_proj", checked_mul(state.heads, state.width), "the indexer's heads");
+  tensors.expect_rows("indexer.k_proj", state.width, source.key("attention.indexer.key_length"));
+  for (const char* part : {"q_proj", "k_proj"}) {
+    tensors.need(fmt::format("indexer.{}", part));
+    block.linear(fmt::format("indexer.{}", part), fmt::format("indexer.{}", part));
+  }
+  block.norm("indexer.q_norm", "indexer.q_norm", checked_mul(state.heads, state.width));
+  block.norm("indexer.k_norm", "indexer.k_norm");
+  block.place(state);
+  return checked_mul(source.integer("attention.indexer.top_k"),
+                     source.integer("attention.indexer.block_size"));
+}
+
 void norms_behind(GgufBlock& block, const GgufTensors& tensors) {
   // DBRX calls its norm before the experts so.
   if (tensors.source().name() != "dbrx") block.norm("attn_output_norm", "attn_post_norm");
@@ -135,12 +154,14 @@ void add_attention(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.norm("attn_k_norm", "k_norm", heads.k_width());
   block.set_read(Read::always);
   block.parameter("attn_sinks", "sinks");
+  const std::int64_t top_k = add_block_indexer(block, tensors);
   block.place(KvState{.heads = heads.heads,
                       .kv_heads = heads.kv_heads,
                       .d_k = heads.d_k,
                       .d_v = heads.d_v,
                       .window = reach.window,
                       .chunk = reach.chunk,
+                      .top_k = top_k,
                       .rotary = source.is_rotary(layer),
                       .shared = shared});
   block.norm("attn_sub_norm", "attn_sub_norm");

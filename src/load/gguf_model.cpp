@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 
+#include "checkpoint/ggml_types.h"
 #include "checkpoint/gguf_bytes.h"
 #include "format/checked.h"
 #include "load/gguf_layers.h"
@@ -15,6 +17,8 @@
 
 namespace memwall {
 namespace {
+
+constexpr std::int64_t kMostLayers = 10'000;
 
 Block embedding_of(GgufTensors& outside) {
   const std::int64_t hidden = outside.source().hidden_size();
@@ -68,6 +72,11 @@ std::string name_of(const Gguf& file) {
   return excerpt(name);
 }
 
+bool is_of_ggml(const std::string& name) {
+  const GgmlType* type = find_ggml_type(name);
+  return type != nullptr && !type->fork;
+}
+
 void add_warnings(const GgufSource& source, const std::vector<std::string>& unknown, Model& model) {
   if (!source.is_known()) {
     model.approximate = true;
@@ -88,6 +97,18 @@ void add_warnings(const GgufSource& source, const std::vector<std::string>& unkn
           "attn_kv_b is not split into attn_k_b and attn_v_b: latents are counted, but llama.cpp caches the "
           "whole K and V of such files");
     }
+  }
+  std::map<std::string, std::string> types;  // and what they are shown as
+  for (const StoredTensor& tensor : source.file().tensors) {
+    if (!tensor.format && !is_of_ggml(tensor.type))
+      types.emplace(tensor.type, format_name(nearest_format(tensor)));
+  }
+  if (!types.empty()) {
+    std::vector<std::string> shown;
+    for (const auto& [type, format] : types) shown.push_back(fmt::format("{} as {}", type, format));
+    model.warnings.push_back(
+        fmt::format("types of a fork of ggml, counted by their own bytes and shown as the nearest format: {}",
+                    fmt::join(shown, ", ")));
   }
   if (unknown.empty()) return;
   model.approximate = true;
@@ -116,7 +137,19 @@ Model build(const GgufSource& source) {
   const Tensor embedding = model.blocks.front().tensors.front();
   model.vocab_size = embedding.out;
   LayerJoiner layers;
-  for (GgufTensors& layer : sorted.layers) layers.add(layer.layer(), gguf_layer(layer, unknown));
+  // Nanbeige runs its layers several times: each use keeps a cache of its own and reads the same weights.
+  const std::int64_t loops = source.integer_or("num_loops", 1, {1, kMostLayers / source.layers()});
+  for (GgufTensors& layer : sorted.layers) {
+    std::vector<Block> blocks = gguf_layer(layer, unknown);
+    layers.add(layer.layer(), blocks);
+    for (Block& block : blocks) {
+      for (Tensor& tensor : block.tensors) tensor.tied = true;
+    }
+    for (std::int64_t loop = 1; loop < loops; ++loop) {
+      layers.add(static_cast<std::int32_t>(layer.layer() + loop * source.layers()), blocks);
+    }
+  }
+  model.layers = static_cast<std::int32_t>(source.layers() * loops);
   layers.finish(model.blocks);
   Block head = head_of(sorted.outside, embedding);
   add_unknown(sorted.outside, model.blocks, unknown);

@@ -17,13 +17,32 @@ struct Nearest {
   FormatKind kind;
 };
 
-// ggml's types that are no weight format: what computes most like them. Their bytes are the file's anyway.
+// Types that are no weight format: what computes most like them. Their bytes are the file's anyway.
 constexpr std::array kNearest = {
     Nearest{"NVFP4", FormatKind::nvfp4}, Nearest{"Q8_1", FormatKind::q8_0},
     Nearest{"Q8_K", FormatKind::q8_0},   Nearest{"Q2_0", FormatKind::q2_k},
     Nearest{"Q1_0", FormatKind::iq1_s},  Nearest{"I8", FormatKind::q8_0},
-    Nearest{"I16", FormatKind::f16},
+    Nearest{"I16", FormatKind::f16},     Nearest{"F64", FormatKind::f32},
+    Nearest{"I32", FormatKind::f32},     Nearest{"I64", FormatKind::f32},
 };
+
+// By the bits that a value takes: a fork's types, and those that no table knows.
+FormatKind nearest_by_bits(const StoredTensor& tensor) {
+  struct Step {
+    double most_bits;
+    FormatKind kind;
+  };
+  constexpr std::array kSteps = {
+      Step{1.9, FormatKind::iq1_s},    Step{2.25, FormatKind::iq2_xxs}, Step{2.9, FormatKind::q2_k},
+      Step{3.25, FormatKind::iq3_xxs}, Step{3.9, FormatKind::q3_k},     Step{4.4, FormatKind::iq4_xs},
+      Step{5.0, FormatKind::q4_k},     Step{6.0, FormatKind::q5_k},     Step{7.5, FormatKind::q6_k},
+      Step{12.0, FormatKind::q8_0},    Step{24.0, FormatKind::f16},
+  };
+  const double bits = 8.0 * static_cast<double>(tensor.bytes) / static_cast<double>(tensor.elements());
+  const auto* found =
+      std::find_if(kSteps.begin(), kSteps.end(), [&](const Step& step) { return bits <= step.most_bits; });
+  return found != kSteps.end() ? found->kind : FormatKind::f32;
+}
 
 Tensor vector_tensor(const StoredTensor& stored, const std::string& name, Role role) {
   return {.name = name, .role = role, .out = stored.elements(), .format = nearest_format(stored)};
@@ -35,7 +54,7 @@ Format nearest_format(const StoredTensor& tensor) {
   if (tensor.format) return *tensor.format;
   const auto found =
       std::find_if(kNearest.begin(), kNearest.end(), [&](const Nearest& n) { return tensor.type == n.type; });
-  return {found != kNearest.end() ? found->kind : FormatKind::f32, 0, false};
+  return {found != kNearest.end() ? found->kind : nearest_by_bits(tensor), 0, false};
 }
 
 std::int64_t columns_of(const StoredTensor& tensor) { return tensor.shape.back(); }

@@ -42,12 +42,12 @@ const Aliases kInLayerItself = {
     {{"attn_out"}, {"o_proj"}},
     {{"ff_proj"}, {"gate_up_proj", "up_proj"}},
     {{"ff_out"}, {"down_proj"}},
-    {{"hc_attn_fn"}, {"attn_hc.fn"}},
-    {{"hc_attn_base"}, {"attn_hc.base"}},
-    {{"hc_attn_scale"}, {"attn_hc.scale"}},
-    {{"hc_ffn_fn"}, {"ffn_hc.fn"}},
-    {{"hc_ffn_base"}, {"ffn_hc.base"}},
-    {{"hc_ffn_scale"}, {"ffn_hc.scale"}},
+    {{"hc_attn_fn", "hc_pre.hc_attn_layer.hc_fn"}, {"attn_hc.fn"}},
+    {{"hc_attn_base", "hc_pre.hc_attn_layer.hc_base"}, {"attn_hc.base"}},
+    {{"hc_attn_scale", "hc_pre.hc_attn_layer.hc_scale"}, {"attn_hc.scale"}},
+    {{"hc_ffn_fn", "hc_pre.hc_mlp_layer.hc_fn"}, {"ffn_hc.fn"}},
+    {{"hc_ffn_base", "hc_pre.hc_mlp_layer.hc_base"}, {"ffn_hc.base"}},
+    {{"hc_ffn_scale", "hc_pre.hc_mlp_layer.hc_scale"}, {"ffn_hc.scale"}},
 };
 
 const Aliases kMixing = {
@@ -60,10 +60,10 @@ const Aliases kMixing = {
     {{"v_proj"}, {"value"}},
     {{"out_proj", "dense", "c_proj", "wo", "Wo", "attn_out", "o_proj"},
      {"o_proj", "out_proj", "linear_out", "output"}},
-    {{"g_proj", "gate_proj", "gate"}, {"attn_gate", "output_gate", "in_proj_z"}},
+    {{"g_proj", "gate_proj", "gate", "linear_gate"}, {"attn_gate", "output_gate", "in_proj_z"}},
     {{"q_layernorm", "q_ln", "query_layernorm", "q_layernorm.norms.#", "q_norm"}, {"q_norm", "q_a_norm"}},
     {{"k_layernorm", "k_ln", "key_layernorm", "k_layernorm.norms.#"}, {"k_norm"}},
-    {{"attention_sink_bias", "attn_sink", "sink"}, {"sinks"}},
+    {{"attention_sink_bias", "attn_sink", "sink", "learnable_sink_param"}, {"sinks"}},
     {{"inner_attn_ln"}, {"attn_sub_norm"}},
     {{"q_gate_proj"}, {"q_b_proj"}},
     {{"a_proj"}, {"in_proj_a"}},
@@ -96,7 +96,7 @@ const Aliases kMixing = {
 
 const Aliases kFeeding = {
     {{"w1", "proj_up_gate"}, {"gate_proj", "up_proj"}},
-    {{"c_fc_0"}, {"gate_proj"}},
+    {{"c_fc_0", "linear_gate"}, {"gate_proj"}},
     {{"w3", "v1", "c_fc", "c_fc_1", "fc1", "fc_in", "proj_up", "0"}, {"up_proj"}},
     {{"dense_h_to_4h", "ff_proj", "w13", "input_linear", "gate_up", "Wi"}, {"gate_up_proj", "up_proj"}},
     // Qwen's first generation gates with w2.
@@ -137,9 +137,9 @@ const Aliases kOutside = {
     {{"output", "embed_out", "head", "output_layer", "lm_head.linear", "ff_out", "decoder"}, {"lm_head"}},
     {{"lm_head.dense"}, {"head.dense"}},
     {{"lm_head.norm"}, {"head.norm"}},
-    {{"hc_head_fn", "hc_head.hc_fn"}, {"hc_head.fn"}},
-    {{"hc_head_base", "hc_head.hc_base"}, {"hc_head.base"}},
-    {{"hc_head_scale", "hc_head.hc_scale"}, {"hc_head.scale"}},
+    {{"hc_head_fn", "hc_head.hc_fn", "hc_pre.hc_head.hc_head_fn"}, {"hc_head.fn"}},
+    {{"hc_head_base", "hc_head.hc_base", "hc_pre.hc_head.hc_head_base"}, {"hc_head.base"}},
+    {{"hc_head_scale", "hc_head.hc_scale", "hc_pre.hc_head.hc_head_scale"}, {"hc_head.scale"}},
 };
 
 AliasIndex index_of(const Aliases& aliases) {

@@ -241,5 +241,50 @@ TEST(GgufSamples, TheVocabularyOfPhi3HasNoTensors) {
   EXPECT_EQ(std::get<GgufArray>(file.metadata.at("tokenizer.ggml.tokens").value).count, 32'064U);
 }
 
+// The bits that ik_llama.cpp's own table prints for its types, and the bytes of a row's scale.
+TEST_F(GgufFiles, KnowsTheTypesOfIkLlama) {
+  struct Published {
+    std::uint32_t id;
+    const char* name;
+    double bits;
+    std::int64_t row_bytes;
+  };
+  for (const Published& type :
+       {Published{133, "Q6_0", 6.5, 0}, {134, "IQ1_BN", 1.625, 2},   {135, "IQ2_BN", 2.0, 4},
+        {137, "IQ2_K", 2.375, 0},       {138, "IQ3_K", 3.4375, 0},   {139, "IQ4_K", 4.5, 0},
+        {140, "IQ5_K", 5.5, 0},         {141, "IQ6_K", 6.625, 0},    {144, "IQ4_KS", 4.25, 4},
+        {145, "IQ2_KS", 2.1875, 2},     {146, "IQ4_KSS", 4.0, 4},    {152, "IQ5_KS", 5.25, 4},
+        {153, "IQ2_KT", 2.125, 4},      {154, "IQ3_KT", 3.125, 4},   {155, "IQ4_KT", 4.0, 4},
+        {156, "IQ3_KS", 3.1875, 2},     {157, "IQ2_KL", 2.6875, 2},  {158, "IQ1_KT", 1.75, 4},
+        {202, "Q4_0_R8", 4.5, 0},       {219, "IQ1_S_R4", 1.5, 2},   {229, "IQ1_M_R4", 1.75, 2},
+        {230, "BF16_R16", 16, 0},       {344, "IQ4_KS_R4", 4.25, 4}, {399, "Q8_K_R8", 8.0625, 0}}) {
+    SCOPED_TRACE(type.name);
+    const GgmlType* known = find_ggml_type(type.id);
+    ASSERT_NE(known, nullptr);
+    EXPECT_EQ(known->name, type.name);
+    EXPECT_TRUE(known->fork);
+    EXPECT_EQ(8.0 * static_cast<double>(known->bytes) / static_cast<double>(known->block), type.bits);
+    EXPECT_EQ(known->row_bytes, type.row_bytes);
+    const Gguf file = read(GgufWriter().tensor("a", type.name, {512, 3, 2}).tensor("b", "F32", {8}));
+    EXPECT_EQ(file.tensors[0].bytes, static_cast<std::int64_t>(512 * 6 * type.bits / 8) + 6 * type.row_bytes);
+  }
+  EXPECT_EQ(format_name(*weight_format(*find_ggml_type(212))), "q4_k");  // Q4_K_R4
+  EXPECT_EQ(format_name(*weight_format(*find_ggml_type(230))), "bf16");
+}
+
+// A type that no table knows takes what lies between its data and the next tensor's, or the file's end.
+TEST_F(GgufFiles, BytesOfTypesThatAreNotKnownFollowFromTheOffsets) {
+  const Gguf file = read(
+      GgufWriter().tensor_of("a", 250, {256, 2}, 320).tensor("b", "F32", {8}).tensor_of("c", 251, {64}, 64));
+  EXPECT_EQ(file.tensors[0].type, "type 250");
+  EXPECT_EQ(file.tensors[0].bytes, 320);
+  EXPECT_FALSE(file.tensors[0].format);
+  EXPECT_EQ(file.tensors[2].bytes, 64);
+  EXPECT_THAT(error_of([&] {
+                read(GgufWriter().tensor_at("a", 250, {256, 2}, 0));
+              }),
+              testing::HasSubstr("tensor 'a' has the type 250, which ggml does not define, and no data"));
+}
+
 }  // namespace
 }  // namespace memwall

@@ -95,7 +95,15 @@ class GgufWriter {
     const auto begin = data_bytes_;
     tensor_at(name, known.id, ne, begin);
     data_bytes_ +=
-        padded(elements / static_cast<std::uint64_t>(known.block) * static_cast<std::uint64_t>(known.bytes));
+        padded(elements / static_cast<std::uint64_t>(known.block) * static_cast<std::uint64_t>(known.bytes) +
+               elements / ne.front() * static_cast<std::uint64_t>(known.row_bytes));
+    return *this;
+  }
+  // A type that no table knows, whose data take `bytes`.
+  GgufWriter& tensor_of(std::string_view name, std::uint32_t type, const std::vector<std::uint64_t>& ne,
+                        std::uint64_t bytes) {
+    tensor_at(name, type, ne, data_bytes_);
+    data_bytes_ += padded(bytes);
     return *this;
   }
   // The same with any type and offset, and no room for its data.

@@ -227,6 +227,13 @@ TEST_F(SafetensorsFolder, RefusesAFolderWithSeveralModels) {
               HasSubstr("'fp16.safetensors.index.json', 'model.safetensors.index.json'; name one file"));
 }
 
+TEST_F(SafetensorsFolder, FilesThatDifferInTheirNumbersAreOneModel) {
+  write_shards("shard_0.safetensors", "shard_1.safetensors");
+  EXPECT_EQ(read_safetensors_folder(folder_.path()).data_bytes, 22);
+  write_shards("shard_0.safetensors", "other_1.safetensors");
+  EXPECT_THAT(refusal(), HasSubstr("name one file"));
+}
+
 TEST_F(SafetensorsFolder, RefusesPartsThatAreNoSet) {
   write_shards("m-1-of-2.safetensors", "m-01-of-2.safetensors");
   EXPECT_THAT(refusal(), HasSubstr("name one file"));

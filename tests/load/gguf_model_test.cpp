@@ -316,5 +316,76 @@ TEST_F(GgufModels, ManyTensorsThatAreNotUnderstood) {
   expect_round_trip(model);
 }
 
+// Nanbeige's layers run `num_loops` times: stored once, read and cached by each.
+TEST_F(GgufModels, LayersThatRunTwice) {
+  const auto file = [](std::uint32_t loops) {
+    SmallGguf writer("nanbeige", 2);
+    writer.heads().tables().key("num_loops", loops);
+    for (const std::uint32_t layer : {0U, 1U}) writer.attention(layer).mlp(layer);
+    return writer;
+  };
+  const Model once = model_of(file(1));
+  const Model twice = model_of(file(2));
+  EXPECT_FALSE(twice.approximate);
+  EXPECT_EQ(twice.layers, 4);
+  EXPECT_EQ(stored_bytes(twice), stored_bytes(once));
+  EXPECT_EQ(count_parameters(twice).total, count_parameters(once).total);
+  EXPECT_EQ(kv_bytes_per_token(twice), 2 * kv_bytes_per_token(once));
+  // Two layers of F32 norms (2 x 64) and F16 linears, once more.
+  constexpr std::int64_t kLayer = 2 * 64 * 4 + 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 96);
+  EXPECT_EQ(read_bytes(twice) - read_bytes(once), 2 * kLayer);
+  expect_round_trip(twice);
+}
+
+TEST_F(GgufModels, MiniMaxM3ChoosesBlocksOfTokens) {
+  SmallGguf writer("minimax-m3", 1);
+  writer.heads().tables().attention(0).mlp(0);
+  writer.key("attention.indexer.head_count", 2).key("attention.indexer.key_length", 8);
+  writer.key("attention.indexer.top_k", 16).key("attention.indexer.block_size", 128);
+  writer.at(0, "indexer.q_proj.weight", {64, 16}).at(0, "indexer.k_proj.weight", {64, 8});
+  writer.at(0, "indexer.q_norm.weight", {8}).at(0, "indexer.k_norm.weight", {8});
+  const Model model = model_of(writer);
+  EXPECT_FALSE(model.approximate);
+  EXPECT_EQ(state_of<IndexerState>(model.blocks[1], 0).width, 8);
+  EXPECT_EQ(state_of<KvState>(model.blocks[1], 1).top_k, 2048);
+  // K and V of 2 heads of 16, and the indexer's key, in f16.
+  EXPECT_EQ(kv_bytes_per_token(model), 2 * 2 * 16 * 2 + 8 * 2);
+  expect_round_trip(model);
+}
+
+// Types of a fork: the bytes are the file's, the format the nearest, and a warning says so.
+TEST_F(GgufModels, TypesOfForksKeepTheirBytes) {
+  SmallGguf fits("llama", 1);
+  fits.heads().tables().attention(0).mlp(0);
+  fits.tensor("foo.weight", "IQ4_KS", {256, 4}).tensor_of("bar.weight", 250, {64, 64}, 64 * 64);
+  const Model model = model_of(fits);
+  std::int64_t foo = 0;
+  std::int64_t bar = 0;
+  for (const Block& block : model.blocks) {
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.name == "foo") foo = tensor.bytes();
+      if (tensor.name == "bar") bar = tensor.bytes();
+    }
+  }
+  EXPECT_EQ(foo, 4 * (136 + 4));
+  EXPECT_EQ(bar, 64 * 64);
+  EXPECT_THAT(model.warnings, testing::Contains(testing::HasSubstr("IQ4_KS as iq4_xs, type 250 as q8_0")));
+  expect_round_trip(model);
+}
+
+TEST_F(GgufModels, SpeechAndEncodersAreNamedAsWhatTheyAre) {
+  for (const auto& [name, words] :
+       std::vector<std::pair<std::string, std::string>>{{"qwen3tts", "makes speech"},
+                                                        {"pockettts", "makes speech"},
+                                                        {"whisper", "transcribes speech"},
+                                                        {"wavtokenizer-dec", "decodes audio"},
+                                                        {"clip", "a vision or audio tower"},
+                                                        {"bert", "is an encoder"},
+                                                        {"minimax-01", "lightning attention"}}) {
+    EXPECT_THAT(model_refusal(SmallGguf(name, 1).heads().tables().attention(0).mlp(0)),
+                testing::HasSubstr(words));
+  }
+}
+
 }  // namespace
 }  // namespace memwall

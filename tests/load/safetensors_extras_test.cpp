@@ -35,6 +35,31 @@ TEST(SafetensorsExtras, WhatDecodingTextDoesNotRun) {
   EXPECT_TRUE(bind_exactly(llama_config(R"(,"vision_config":{})"), llama()).extras.empty());
 }
 
+// One model and what lies beside it, though the names of its tensors may be the model's own.
+TEST(SafetensorsExtras, FilesBesideTheModelsAreExtras) {
+  for (const auto& [name, what] : std::vector<std::pair<std::string, std::string>>{
+           {"mtp.safetensors", "multi-token-prediction layers"},
+           {"model_mtp-00001-of-00001.safetensors", "multi-token-prediction layers"},
+           {"draft.safetensors", "heads that draft tokens"},
+           {"eagle-head.safetensors", "heads that draft tokens"},
+           {"vision.safetensors", "a vision tower"}}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    llama().write(folder / "model.safetensors");
+    SafetensorsWriter()
+        .add("model.layers.0.self_attn.q_proj.weight", "BF16", {64, 64})
+        .add("mtp.fc.weight", "BF16", {64, 128})
+        .write(folder / name);
+    const Model model = bind_exactly(llama_config(), read_safetensors_folder(folder.path()));
+    EXPECT_EQ(stored_bytes(model), llama().data_bytes());
+    ASSERT_EQ(model.extras.size(), 1U);
+    EXPECT_EQ(model.extras[0].what, what);
+    EXPECT_EQ(model.extras[0].tensors, 2);
+    EXPECT_EQ(model.extras[0].bytes, 2 * (64 * 64 + 64 * 128));
+    EXPECT_FALSE(model.approximate);
+  }
+}
+
 TEST(SafetensorsExtras, MissingAndUnknown) {
   SafetensorsWriter file = llama();
   file.add("model.layers.0.mlp.extra_matrix.weight", "F16", {6, 8})
