@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "input/error.h"
 #include "input/suggest.h"
+#include "report/output.h"
 
 namespace memwall {
 namespace {
@@ -61,7 +63,9 @@ int run_command_line(const std::vector<std::string>& arguments) {
   try {
     app.parse(reversed);
   } catch (const CLI::Success& help_or_version) {
-    app.exit(help_or_version);
+    std::ostringstream text;
+    app.exit(help_or_version, text, text);
+    Output("").write(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
     throw InputError(one_line(error.what()) + "; --help shows what is right");

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/stream.h"
 #include "input/error.h"
 #include "input/numbers.h"
 #include "report/rows.h"
@@ -29,11 +31,22 @@ struct Lowered {
   std::vector<Op> ops;
 };
 
-std::vector<Estimate> estimate_all(const std::vector<Lowered>& models, const std::vector<Card>& cards,
-                                   const std::vector<std::int64_t>& batches,
-                                   const std::vector<std::int64_t>& contexts,
-                                   std::optional<std::int64_t> prompt) {
-  std::vector<Estimate> estimates;
+// Of a grid: streamed, or held whole for a table.
+constexpr std::uint64_t kMostStreamed = 10'000'000;
+constexpr std::uint64_t kMostInTable = 10'000;
+
+// The points of the grid, one after the other.
+struct Grid {
+  std::vector<Lowered> models;
+  std::vector<Card> cards;
+  std::vector<std::int64_t> batches;
+  std::vector<std::int64_t> contexts;
+  std::optional<std::int64_t> prompt;
+
+  void each(const std::function<void(const Estimate&)>& take) const;
+};
+
+void Grid::each(const std::function<void(const Estimate&)>& take) const {
   for (const Card& card : cards) {
     for (const Lowered& lowered : models) {
       for (const std::int64_t batch : batches) {
@@ -53,73 +66,101 @@ std::vector<Estimate> estimate_all(const std::vector<Lowered>& models, const std
             e.prefill_step = prefill_step;
             e.prefill = predict(*prefill_step, card);
           }
-          estimates.push_back(std::move(e));
+          take(e);
         }
       }
     }
   }
-  return estimates;
 }
 
-Json estimate_json(const std::vector<Estimate>& estimates, const std::vector<Lowered>& models,
-                   const std::vector<Card>& cards, bool with_ops, const std::vector<std::string>& warnings,
+// All but its results.
+Json estimate_json(const Grid& grid, std::uint64_t results, const std::vector<std::string>& warnings,
                    const Invocation& invocation) {
   Json json = document("estimate", circumstances_now(invocation.arguments));
-  json["model"] = model_figures(models.front().model);
+  json["model"] = model_figures(grid.models.front().model);
   json["cards"] = Json::array();
-  for (const Card& card : cards) json["cards"].push_back(card_figures(card));
+  for (const Card& card : grid.cards) json["cards"].push_back(card_figures(card));
   json["results"] = Json::array();
-  for (const Estimate& e : estimates) json["results"].push_back(estimate_figures(e, with_ops));
   // A single result's ops stand at the top, as inspect's do; --ops gives each result its own.
-  if (estimates.size() == 1) json["ops"] = ops_figures(estimates.front().step, &estimates.front().prediction);
+  if (results == 1) {
+    grid.each([&](const Estimate& only) { json["ops"] = ops_figures(only.step, &only.prediction); });
+  }
   json["warnings"] = warnings;
   return json;
 }
 
 // A row a result; with ops a row an op, led by its result's.
-std::vector<Json> estimate_rows(const std::vector<Estimate>& estimates, bool with_ops) {
-  std::vector<Json> rows;
-  for (const Estimate& e : estimates) {
-    const Json result = estimate_figures(e, false);
-    if (!with_ops) {
-      rows.push_back(flatten(result));
-      continue;
-    }
-    for (const Json& op : ops_figures(e.step, &e.prediction)) {
-      Json row;
-      for (const char* key : {"card", "model", "batch", "context", "weights", "kv"}) row[key] = result[key];
-      row.update(flatten(op));
-      rows.push_back(std::move(row));
-    }
+void each_row(const Estimate& e, bool with_ops, const std::function<void(const Json&)>& take) {
+  const Json result = estimate_figures(e, false);
+  if (!with_ops) return take(flatten(result));
+  for (const Json& op : ops_figures(e.step, &e.prediction)) {
+    Json row;
+    for (const char* key : {"card", "model", "batch", "context", "weights", "kv"}) row[key] = result[key];
+    row.update(flatten(op));
+    take(row);
   }
-  return rows;
+}
+
+void write_estimates(const Grid& grid, std::uint64_t results, const EstimateOptions& options,
+                     OutputFormat format, const std::vector<std::string>& warnings,
+                     const Invocation& invocation, Output& output) {
+  if (format == OutputFormat::table) {
+    std::vector<Estimate> estimates;
+    grid.each([&](const Estimate& e) { estimates.push_back(e); });
+    return write_result(output, format, {.json = {}, .rows = {}, .text = [&](const Style& style) {
+                                           return estimate_text(estimates, options.ops, style);
+                                         }});
+  }
+  if (format == OutputFormat::json) {
+    grid.each([](const Estimate&) {});  // sizes that cannot be counted are refused before anything is written
+    return write_json(output, estimate_json(grid, results, warnings, invocation), "results",
+                      [&](const std::function<void(const Json&)>& take) {
+                        grid.each([&](const Estimate& e) { take(estimate_figures(e, options.ops)); });
+                      });
+  }
+  write_rows(output, format, [&](const std::function<void(const Json&)>& take) {
+    grid.each([&](const Estimate& e) { each_row(e, options.ops, take); });
+  });
+}
+
+// Items of a list that is not yet read. Parts of one assignment ("experts=mxfp4,rest=q8_0") are one item.
+std::size_t items_of(const std::string& list) {
+  const char separator = list.find('=') != std::string::npos ? ';' : ',';
+  return static_cast<std::size_t>(std::count(list.begin(), list.end(), separator)) + 1;
+}
+
+// Refuses too many results before any list is expanded into models and cards. Throws InputError.
+void require_countable(const EstimateOptions& options, OutputFormat format, const Grid& grid) {
+  const bool table = format == OutputFormat::table;
+  require_combinations({{"cards", items_of(options.cards)},
+                        {"weight formats", items_of(options.model.weights)},
+                        {"KV formats", items_of(options.model.kv)},
+                        {"batches", grid.batches.size()},
+                        {"contexts", grid.contexts.size()}},
+                       table ? kMostInTable : kMostStreamed,
+                       table ? "a table (10,000,000: --format csv, md or json)" : "estimate");
 }
 
 void estimate(const EstimateOptions& options, const Invocation& invocation) {
   const OutputFormat format = parse_output_format(options.output.format);
-  const std::vector<std::int64_t> batches = options.workload.batches();
-  const std::vector<std::int64_t> contexts = options.workload.contexts();
-  std::optional<std::int64_t> prompt;
-  if (!options.prompt.empty()) prompt = parse_integer(options.prompt, "--prompt", {1, kMostContext});
-  std::vector<Lowered> models;
+  Grid grid;
+  grid.batches = options.workload.batches();
+  grid.contexts = options.workload.contexts();
+  if (!options.prompt.empty()) grid.prompt = parse_integer(options.prompt, "--prompt", {1, kMostContext});
+  require_countable(options, format, grid);
   for (Model& model : options.model.load()) {
     std::vector<Op> ops = group_equal(lower(model));
-    models.push_back({std::move(model), std::move(ops)});
+    grid.models.push_back({std::move(model), std::move(ops)});
   }
-  std::vector<Card> cards;
-  for (const std::string& name : split_list(options.cards, "--card")) cards.push_back(find_card(name));
+  for (const std::string& name : split_list(options.cards, "--card")) grid.cards.push_back(find_card(name));
   Output output(options.output.output);
 
-  std::vector<std::int64_t> longest = contexts;
-  if (prompt) longest.push_back(*prompt);
-  const std::vector<std::string> warnings = warn_of(models.front().model, longest);
-
-  const std::vector<Estimate> estimates = estimate_all(models, cards, batches, contexts, prompt);
-  write_result(
-      output, format,
-      {.json = [&] { return estimate_json(estimates, models, cards, options.ops, warnings, invocation); },
-       .rows = [&] { return estimate_rows(estimates, options.ops); },
-       .text = [&](const Style& style) { return estimate_text(estimates, options.ops, style); }});
+  std::vector<std::int64_t> longest = grid.contexts;
+  if (grid.prompt) longest.push_back(*grid.prompt);
+  const std::vector<std::string> warnings = warn_of(grid.models.front().model, longest);
+  const std::uint64_t results =
+      grid.cards.size() * grid.models.size() * grid.batches.size() * grid.contexts.size();
+  write_estimates(grid, results, options, format, warnings, invocation, output);
 }
 
 }  // namespace

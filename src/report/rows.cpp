@@ -40,16 +40,6 @@ std::string cell(const Json& row, const std::string& column) {
   return it->dump();
 }
 
-std::vector<std::string> columns_of(const std::vector<Json>& rows) {
-  std::vector<std::string> columns;
-  for (const Json& row : rows) {
-    for (const auto& [key, value] : row.items()) {
-      if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
-    }
-  }
-  return columns;
-}
-
 std::string csv_quote(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -87,37 +77,57 @@ Json flatten(const Json& object) {
   return flat;
 }
 
-std::string to_csv(const std::vector<Json>& rows) {
-  const std::vector<std::string> columns = columns_of(rows);
-  std::string text = fmt::format("{}\n", fmt::join(columns, ","));
-  for (const Json& row : rows) {
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i > 0) text += ',';
-      text += csv_quote(cell(row, columns[i]));
-    }
-    text += '\n';
+void RowWriter::note(const Json& row) {
+  for (const auto& [key, value] : row.items()) {
+    auto column = std::find_if(columns_.begin(), columns_.end(),
+                               [&, &name = key](const Column& known) { return known.name == name; });
+    if (column == columns_.end()) column = columns_.insert(column, Column{key});
+    if (!value.is_number() && !value.is_null()) column->numeric = false;
   }
+}
+
+std::string RowWriter::csv_head() const {
+  std::string text;
+  for (const Column& column : columns_) text += (text.empty() ? "" : ",") + column.name;
+  return text + "\n";
+}
+
+std::string RowWriter::csv_line(const Json& row) const {
+  std::string text;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) text += ',';
+    text += csv_quote(cell(row, columns_[i].name));
+  }
+  return text + "\n";
+}
+
+std::string RowWriter::markdown_head() const {
+  std::string text = "|";
+  for (const Column& column : columns_) text += " " + column.name + " |";
+  text += "\n|";
+  for (const Column& column : columns_) text += column.numeric ? " ---: |" : " --- |";
+  return text + "\n";
+}
+
+std::string RowWriter::markdown_line(const Json& row) const {
+  std::string text = "|";
+  for (const Column& column : columns_) text += " " + markdown_escape(cell(row, column.name)) + " |";
+  return text + "\n";
+}
+
+std::string to_csv(const std::vector<Json>& rows) {
+  RowWriter writer;
+  for (const Json& row : rows) writer.note(row);
+  std::string text = writer.csv_head();
+  for (const Json& row : rows) text += writer.csv_line(row);
   return text;
 }
 
 std::string to_markdown(const std::vector<Json>& rows) {
-  const std::vector<std::string> columns = columns_of(rows);
-  std::string text = "|";
-  for (const std::string& column : columns) text += " " + column + " |";
-  text += "\n|";
-  for (const std::string& column : columns) {
-    const bool numeric = std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
-      const auto it = row.find(column);
-      return it == row.end() || it->is_number() || it->is_null();
-    });
-    text += numeric ? " ---: |" : " --- |";
-  }
-  text += '\n';
-  for (const Json& row : rows) {
-    text += "|";
-    for (const std::string& column : columns) text += " " + markdown_escape(cell(row, column)) + " |";
-    text += '\n';
-  }
+  RowWriter writer;
+  for (const Json& row : rows) writer.note(row);
+  std::string text = writer.markdown_head();
+  for (const Json& row : rows) text += writer.markdown_line(row);
   return text;
 }
 

@@ -12,8 +12,26 @@ namespace memwall {
 // values joined by ';' (arrays of objects are left out: they are rows of their own).
 Json flatten(const Json& object);
 
-// The rows' columns are the union of their keys, in order of first appearance; a missing value is empty.
-// CSV per RFC 4180, lines ending in \n.
+// Rows that are written one at a time, though their columns are the union of all rows' keys, in order of first
+// appearance: every row is shown to note() first, and made again to be written. A missing value is empty.
+class RowWriter {
+ public:
+  void note(const Json& row);
+  // CSV per RFC 4180, lines ending in \n.
+  std::string csv_head() const;
+  std::string csv_line(const Json& row) const;
+  std::string markdown_head() const;
+  std::string markdown_line(const Json& row) const;
+
+ private:
+  struct Column {
+    std::string name;
+    bool numeric = true;
+  };
+  std::vector<Column> columns_;
+};
+
+// All rows at once.
 std::string to_csv(const std::vector<Json>& rows);
 std::string to_markdown(const std::vector<Json>& rows);
 
