@@ -69,6 +69,8 @@ HWY_INLINE void with_kv_type(KvFormat format, const Visitor& visit) {
       return visit(KvE4m3());
     case KvFormat::int8:
       return visit(KvInt8());
+    default:
+      HWY_ABORT("no kernel reads this KV format: has_kv() says which");
   }
 }
 

@@ -54,13 +54,26 @@ float element(KvFormat format, const std::uint8_t* from) {
       return bf16_to_f32(load<std::uint16_t>(from));
     case KvFormat::f8_e4m3:
       return f8_e4m3_to_f32(*from);
-    case KvFormat::int8:
+    default:
       break;
   }
   return static_cast<float>(load<std::int8_t>(from));
 }
 
 }  // namespace
+
+bool has_kv(KvFormat format) {
+  switch (format) {
+    case KvFormat::f32:
+    case KvFormat::f16:
+    case KvFormat::bf16:
+    case KvFormat::f8_e4m3:
+    case KvFormat::int8:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::int64_t KvLayout::bytes(std::int64_t tokens) const {
   const std::int64_t held =

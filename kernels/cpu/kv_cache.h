@@ -17,6 +17,9 @@ inline constexpr std::int64_t kPanelTokens = 16;
 
 enum class KvOrder : std::uint8_t { key_panels, value_panels, rows };
 
+// True for the formats that this layout and the kernels know; the others are counted, not run.
+bool has_kv(KvFormat format);
+
 // One head's cache of one sequence.
 struct KvLayout {
   KvFormat format = KvFormat::f16;

@@ -193,6 +193,7 @@ class AttentionOperands final : public Operands {
 
 // A prompt's tokens each choose their own keys, which no BLAS gathers.
 std::vector<Variant> attention_variants(const AttentionWork& work, const Workload& workload) {
+  if (!cpu::has_kv(work.kv)) return {};
   if (workload.phase == Phase::decode) return {{"flash", 0}};
   if (work.top_k > 0 && work.top_k < workload.context) return {};
   return {{"blas", 0}};

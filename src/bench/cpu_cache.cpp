@@ -20,7 +20,7 @@ BitMask mask_of(KvFormat format) {
       return float_mask(FormatKind::bf16);
     case KvFormat::f8_e4m3:
       return {0x9f9f9f9f9f9f9f9fULL, 0x2020202020202020ULL};
-    case KvFormat::int8:
+    default:
       break;
   }
   return {};

@@ -146,8 +146,8 @@ class IndexerOperands final : public Operands {
 }  // namespace
 
 // A prompt's tokens against all before them: not measured.
-std::vector<Variant> indexer_variants(const IndexerWork&, const Workload& workload) {
-  if (workload.phase != Phase::decode) return {};
+std::vector<Variant> indexer_variants(const IndexerWork& work, const Workload& workload) {
+  if (workload.phase != Phase::decode || !cpu::has_kv(work.kv)) return {};
   return {{"panels", 0}};
 }
 

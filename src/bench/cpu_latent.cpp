@@ -129,6 +129,7 @@ class LatentOperands final : public Operands {
 }  // namespace
 
 std::vector<Variant> latent_variants(const LatentWork& work, const Workload& workload) {
+  if (!cpu::has_kv(work.kv)) return {};
   if (workload.phase == Phase::decode) return {{"flash", 0}};
   if (!has_latent_prefill(work.state, workload)) return {};
   return {{"blas", 0}};

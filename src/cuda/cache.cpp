@@ -17,7 +17,7 @@ std::optional<KvElement> kv_element(KvFormat format) {
       return KvElement::bf16;
     case KvFormat::f8_e4m3:
       return KvElement::f8_e4m3;
-    case KvFormat::int8:
+    default:
       break;
   }
   return std::nullopt;

@@ -186,6 +186,9 @@ std::optional<Card> card_of_attributes(const GpuProperties& gpu) {
     set(ComputeType::tf32, f16 / 2, "f32");
   }
   if (rates->f8) set(ComputeType::f8, 2 * f16, "f32");
+  // GeForce's fp4 is not halved (RTX Blackwell white paper: 1676 TFLOP/s dense on an RTX 5090).
+  constexpr int kBlackwell = 10;
+  if (rates->major >= kBlackwell) set(ComputeType::f4, 4.0 * rates->f16, "f32");
   card.achievable = achievable_of(gpu);
   return card;
 }

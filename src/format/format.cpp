@@ -223,17 +223,23 @@ bool keeps_16bit_head(Format format) {
 
 namespace {
 
+// `block` elements take `bytes` bytes, block scales included.
 struct KvLayout {
   KvFormat format;
   std::string_view name;
-  std::int64_t element_bytes;
+  std::int64_t block;
+  std::int64_t bytes;
   std::int64_t scale_bytes;  // a token and head
 };
 
 constexpr std::array kKvLayouts = {
-    KvLayout{KvFormat::f32, "f32", 4, 0},   KvLayout{KvFormat::f16, "f16", 2, 0},
-    KvLayout{KvFormat::bf16, "bf16", 2, 0}, KvLayout{KvFormat::f8_e4m3, "f8_e4m3", 1, 0},
-    KvLayout{KvFormat::int8, "int8", 1, 2},
+    KvLayout{KvFormat::f32, "f32", 1, 4, 0},         KvLayout{KvFormat::f16, "f16", 1, 2, 0},
+    KvLayout{KvFormat::bf16, "bf16", 1, 2, 0},       KvLayout{KvFormat::f8_e4m3, "f8_e4m3", 1, 1, 0},
+    KvLayout{KvFormat::f8_e5m2, "f8_e5m2", 1, 1, 0}, KvLayout{KvFormat::int8, "int8", 1, 1, 2},
+    KvLayout{KvFormat::q8_0, "q8_0", 32, 34, 0},     KvLayout{KvFormat::q5_1, "q5_1", 32, 24, 0},
+    KvLayout{KvFormat::q5_0, "q5_0", 32, 22, 0},     KvLayout{KvFormat::q4_1, "q4_1", 32, 20, 0},
+    KvLayout{KvFormat::q4_0, "q4_0", 32, 18, 0},     KvLayout{KvFormat::iq4_nl, "iq4_nl", 32, 18, 0},
+    KvLayout{KvFormat::nvfp4, "nvfp4", 16, 9, 0},
 };
 
 const KvLayout& kv_layout(KvFormat format) {
@@ -265,7 +271,7 @@ const std::vector<std::string>& kv_format_names() {
 
 std::int64_t kv_vector_bytes(KvFormat format, std::int64_t width) {
   const KvLayout& layout = kv_layout(format);
-  return checked_add(checked_mul(width, layout.element_bytes), layout.scale_bytes);
+  return checked_add(checked_mul(div_up(width, layout.block), layout.bytes), layout.scale_bytes);
 }
 
 }  // namespace memwall

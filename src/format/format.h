@@ -92,14 +92,32 @@ bool is_plain_float(Format format);
 // (integers, f8, nf4, mxfp4, mxfp8, nvfp4); false where they follow (plain floats, ggml types).
 bool keeps_16bit_head(Format format);
 
-// A KV cache's element type. int8 carries one f16 scale a token and head.
-enum class KvFormat : std::uint8_t { f32, f16, bf16, f8_e4m3, int8 };
+// A KV cache's element type. int8 carries one f16 scale a token and head. The ggml types and nvfp4 are those
+// of the weights: blocks of 32 (nvfp4: 16) elements with their scales, which lie along one head's K or V of
+// one token.
+enum class KvFormat : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  f8_e4m3,
+  f8_e5m2,
+  int8,
+  q8_0,
+  q5_1,
+  q5_0,
+  q4_1,
+  q4_0,
+  iq4_nl,
+  nvfp4,
+};
 
 std::string_view kv_format_name(KvFormat format);
 std::optional<KvFormat> find_kv_format(std::string_view name);
 const std::vector<std::string>& kv_format_names();
 
-// Bytes of one head's vector of `width` elements for one token.
+// Bytes of one head's vector of `width` elements for one token; blocks are rounded up. Throws
+// std::overflow_error. Sources: ggml-common.h for the ggml types (those that llama.cpp's --cache-type-k
+// takes); NVIDIA's NVFP4 description for nvfp4, whose one f32 scale a tensor is left out.
 std::int64_t kv_vector_bytes(KvFormat format, std::int64_t width);
 
 }  // namespace memwall

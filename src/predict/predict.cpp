@@ -118,11 +118,22 @@ Peak peak_for(const Card& card, KvFormat format) {
     case KvFormat::f16:
       return fastest(card, {f16});
     case KvFormat::f8_e4m3:
+    case KvFormat::f8_e5m2:
       return has(card, f8) ? fastest(card, {f8}) : fastest(card, {bf16, f16});
     case KvFormat::bf16:
       return has(card, bf16) ? fastest(card, {bf16}) : fastest(card, {f16});
+    case KvFormat::nvfp4:
+      return fastest(card, {f4, f8, bf16, f16});
     case KvFormat::int8:
       break;
+    // llama.cpp multiplies ggml blocks with 8-bit queries.
+    case KvFormat::q8_0:
+    case KvFormat::q5_1:
+    case KvFormat::q5_0:
+    case KvFormat::q4_1:
+    case KvFormat::q4_0:
+    case KvFormat::iq4_nl:
+      return fastest(card, {int8, bf16, f16});
   }
   return card.quantises_activations ? fastest(card, {int8, bf16, f16}) : fastest(card, {bf16, f16});
 }

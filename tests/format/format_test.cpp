@@ -281,8 +281,20 @@ TEST(Formats, WhichKeepA16BitHead) {
 }
 
 TEST(KvFormats, VectorBytes) {
-  const std::vector<std::pair<const char*, std::int64_t>> worked = {
-      {"f32", 512}, {"f16", 256}, {"bf16", 256}, {"f8_e4m3", 128}, {"int8", 128 + 2}};
+  // A vector of 128 is 4 blocks of 32 or 8 of 16.
+  const std::vector<std::pair<const char*, std::int64_t>> worked = {{"f32", 512},
+                                                                    {"f16", 256},
+                                                                    {"bf16", 256},
+                                                                    {"f8_e4m3", 128},
+                                                                    {"f8_e5m2", 128},
+                                                                    {"int8", 128 + 2},
+                                                                    {"q8_0", 4 * (2 + 32)},
+                                                                    {"q5_1", 4 * (4 + 4 + 16)},
+                                                                    {"q5_0", 4 * (2 + 4 + 16)},
+                                                                    {"q4_1", 4 * (4 + 16)},
+                                                                    {"q4_0", 4 * (2 + 16)},
+                                                                    {"iq4_nl", 4 * (2 + 16)},
+                                                                    {"nvfp4", 8 * (1 + 8)}};
   ASSERT_EQ(worked.size(), kv_format_names().size());
   for (const auto& [name, expected] : worked) {
     const std::optional<KvFormat> kv = find_kv_format(name);
@@ -292,6 +304,10 @@ TEST(KvFormats, VectorBytes) {
     EXPECT_EQ(std::count(kv_format_names().begin(), kv_format_names().end(), name), 1) << name;
   }
   EXPECT_EQ(kv_vector_bytes(KvFormat::int8, 1), 3);
+  // Blocks are rounded up along a vector: DeepSeek's latent of 512 + 64 is 18 blocks, a head of 80 is 3.
+  EXPECT_EQ(kv_vector_bytes(KvFormat::q8_0, 576), 18 * 34);
+  EXPECT_EQ(kv_vector_bytes(KvFormat::q4_0, 80), 3 * 18);
+  EXPECT_EQ(kv_vector_bytes(KvFormat::nvfp4, 1), 9);
 }
 
 TEST(KvFormats, VectorBytesThrowWhereTheyOverflow) {
@@ -301,7 +317,7 @@ TEST(KvFormats, VectorBytesThrowWhereTheyOverflow) {
 }
 
 TEST(KvFormats, KnowNothingElse) {
-  for (const char* name : {"", "fp8", "q8_0", "INT8", "int8 "}) {
+  for (const char* name : {"", "fp8", "q4_k", "INT8", "int8 "}) {
     EXPECT_FALSE(find_kv_format(name).has_value()) << name;
   }
 }

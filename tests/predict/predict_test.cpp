@@ -107,6 +107,9 @@ INSTANTIATE_TEST_SUITE_P(
                       PeakCase{"a100", "f16", f16, 312}, PeakCase{"a100", "bf16", bf16, 312},
                       PeakCase{"a100", "f8_e4m3", bf16, 312}, PeakCase{"a100", "int8", bf16, 312},
                       PeakCase{"h200", "f8_e4m3", f8, 1978.9}, PeakCase{"h200", "int8", bf16, 989.4},
+                      PeakCase{"h200", "f8_e5m2", f8, 1978.9}, PeakCase{"h200", "q8_0", int8, 1978.9},
+                      PeakCase{"h200", "q4_0", int8, 1978.9}, PeakCase{"h200", "nvfp4", f8, 1978.9},
+                      PeakCase{"m2-ultra", "q8_0", f16, 27.2}, PeakCase{"a100", "nvfp4", bf16, 312},
                       PeakCase{"h200", "f32", f32, 66.9}, PeakCase{"m2-ultra", "bf16", f16, 27.2},
                       PeakCase{"m2-ultra", "int8", f16, 27.2}));
 
