@@ -24,7 +24,12 @@ constexpr std::array kTypes = {
     TypeName{ComputeType::f4, "f4"},
 };
 
-const Shelf kCards{.what = "card", .folder = "configs/cards"};
+const Shelf kCards{.what = "card",
+                   .folder = "configs/cards",
+                   .ignored = {"nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "apple", "intel",
+                               "graphics", "gpu", "macbook", "mac", "studio"},
+                   .memory = true,
+                   .otherwise = "; a card YAML of your own is taken, too (docs/card-format.md)"};
 
 // A figure without a document behind it is a rumour: every `source` must name one of `sources`.
 std::string read_source(Mapping& map, const std::vector<std::string>& sources) {
@@ -133,12 +138,14 @@ Card load_card_yaml(const std::string& path) {
   return card;
 }
 
-Card find_card(std::string_view word) { return load_card_yaml(find_on_shelf(kCards, word)); }
+Card find_card(std::string_view word, std::vector<std::string>* notes) {
+  return load_card_yaml(find_on_shelf(kCards, word, notes));
+}
 
 std::vector<Card> all_cards() {
   std::vector<Card> cards;
   for (const std::string& name : shelf_names(kCards))
-    cards.push_back(load_card_yaml(find_on_shelf(kCards, name)));
+    cards.push_back(load_card_yaml(shelf_path(kCards, name)));
   return cards;
 }
 

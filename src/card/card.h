@@ -58,8 +58,9 @@ struct Card {
 // Reads a card file (docs/card-format.md). Throws InputError with file, line and column.
 Card load_card_yaml(const std::string& path);
 
-// A shipped card's name or alias, or a card YAML's path. Throws InputError.
-Card find_card(std::string_view word);
+// A shipped card's name or alias, however it is written ("NVIDIA GeForce RTX 4090", "rtx4090"), or a card
+// YAML's path. Where the word leaves a choice, what was taken is added to `notes`. Throws InputError.
+Card find_card(std::string_view word, std::vector<std::string>* notes = nullptr);
 
 // Every shipped card, by name.
 std::vector<Card> all_cards();

@@ -16,15 +16,6 @@ constexpr std::size_t kBufferBytes = 256 << 10;
 
 }  // namespace
 
-std::string excerpt(std::string_view text) {
-  constexpr std::size_t kMost = 64;
-  std::string shown(text.substr(0, kMost));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return text.size() > kMost ? shown + "..." : shown;
-}
-
 GgufBytes::GgufBytes(const RegularFile& file, GgufBudget& budget)
     : file_(file), budget_(budget), buffer_(new char[kBufferBytes]) {}
 

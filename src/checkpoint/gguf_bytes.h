@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "input/printable.h"
 #include "input/regular_file.h"
 
 namespace memwall {
@@ -18,9 +19,6 @@ struct GgufBudget {
   std::int64_t kept_bytes = std::int64_t{32} << 20;
   std::int64_t tensors = 200'000;
 };
-
-// A message's excerpt of a key or a name that may be anything: short, and printable ASCII only.
-std::string excerpt(std::string_view text);
 
 class GgufBytes {
  public:

@@ -148,8 +148,12 @@ std::string name_of(const std::string& path) {
   std::string name = file.stem().string();
   if (file.filename() == "config.json" || name.empty()) {
     std::error_code ignored;
-    const std::string folder = fs::absolute(file, ignored).parent_path().filename().string();
-    if (!folder.empty()) name = folder;
+    const fs::path folder = fs::absolute(file, ignored).parent_path();
+    std::string found = folder.filename().string();
+    // "." and ".." name no folder: its own name does.
+    if (found.empty() || found == "." || found == "..")
+      found = fs::canonical(folder, ignored).filename().string();
+    if (!found.empty()) name = found;
   }
   return json::printable(name);
 }

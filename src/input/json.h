@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "input/numbers.h"
+#include "input/printable.h"
 
 namespace memwall {
 class RegularFile;
@@ -69,8 +70,8 @@ std::optional<std::int64_t> to_integer(std::string_view number);
 
 // True where a text holds control characters, which should reach neither a table nor a terminal.
 bool holds_control(std::string_view text);
-// A text for a message: cut at 80 bytes, '?' for each control character. Keys and texts may hold any.
-std::string printable(std::string_view text);
+// A text for a message: keys and texts may hold any character (input/printable.h).
+inline std::string printable(std::string_view text) { return excerpt(text); }
 
 // What a streamed document is made of, in its order. `end` is the offset of the byte behind the key or value
 // (behind its opening brace or bracket), counted from the document's begin. Text lives until the call

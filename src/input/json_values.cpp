@@ -11,8 +11,6 @@
 namespace memwall::json {
 namespace {
 
-constexpr std::size_t kMostShown = 80;
-
 bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
 
 // U+0080 to U+009F, the C1 controls, in UTF-8.
@@ -32,21 +30,6 @@ bool holds_control(std::string_view text) {
     if (is_control(static_cast<unsigned char>(text[i])) || is_c1_control(text, i)) return true;
   }
   return false;
-}
-
-std::string printable(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool inside_character = (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
-    if (result.size() >= kMostShown && !inside_character) return result + "...";
-    if (is_c1_control(text, i)) {
-      result += '?';
-      ++i;
-    } else {
-      result += is_control(static_cast<unsigned char>(text[i])) ? '?' : text[i];
-    }
-  }
-  return result;
 }
 
 std::string_view kind_name(Kind kind) {

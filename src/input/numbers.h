@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,16 @@ struct Range {
 // `what` names the value in the message ("--batch").
 std::int64_t parse_integer(std::string_view text, std::string_view what, Range range);
 
-// "1,2,4": one or more integers, none empty. Throws InputError.
-std::vector<std::int64_t> parse_integer_list(std::string_view text, std::string_view what, Range range);
+// The same with k (1024) or M (1024^2) behind it, as contexts are written: "8k" is 8192, "128K" 131072.
+std::int64_t parse_count(std::string_view text, std::string_view what, Range range);
+
+// "1,2,4", "8k,128k", "1-64": one or more counts, none empty, in the order given. Ranges are llama-bench's:
+// FIRST-LAST, FIRST-LAST+STEP and FIRST-LAST*FACTOR, LAST included where it is met. At most kMostListed
+// counts, which is checked before a range is expanded. A repeated count stays one; `repeated` is set to the
+// first such. Throws InputError.
+inline constexpr std::int64_t kMostListed = 10'000;
+std::vector<std::int64_t> parse_integer_list(std::string_view text, std::string_view what, Range range,
+                                             std::optional<std::int64_t>* repeated = nullptr);
 
 // A plain decimal number above zero ("3.35", "4800"). Throws InputError.
 double parse_positive(std::string_view text, std::string_view what);

@@ -35,6 +35,14 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::size_t edits(std::string_view a, std::string_view b) {
+  return edit_distance(comparable(a), comparable(b));
+}
+
+bool is_near(std::string_view a, std::string_view b) {
+  return 3 * edits(a, b) <= std::max(a.size(), b.size());
+}
+
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t most) {
   struct Scored {

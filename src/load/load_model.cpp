@@ -18,7 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Shelf kZoo{.what = "model", .folder = "models"};
+const Shelf kZoo{
+    .what = "model",
+    .folder = "models",
+    .ignored = {"meta", "nvidia", "google", "microsoft", "mistralai", "openai", "tiiuae", "huggingfacetb"},
+    .endings = true};
 
 constexpr std::string_view kIndex = ".safetensors.index.json";
 constexpr std::string_view kSafetensors = ".safetensors";
@@ -163,8 +167,8 @@ Model json_model(const std::string& path) {
 
 }  // namespace
 
-Model find_model(std::string_view word) {
-  const std::string path = find_on_shelf(kZoo, word);
+Model find_model(std::string_view word, std::vector<std::string>* notes) {
+  const std::string path = find_on_shelf(kZoo, word, notes);
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return folder_model(path);
   if (path.ends_with(".json")) return json_model(path);
@@ -189,8 +193,7 @@ std::optional<Checkpoint> find_bare_checkpoint(std::string_view word) {
 
 std::vector<Model> zoo() {
   std::vector<Model> models;
-  for (const std::string& name : shelf_names(kZoo))
-    models.push_back(load_model_yaml(find_on_shelf(kZoo, name)));
+  for (const std::string& name : shelf_names(kZoo)) models.push_back(load_model_yaml(shelf_path(kZoo, name)));
   return models;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "input/printable.h"
+
 namespace memwall {
 namespace {
 
@@ -35,7 +37,7 @@ void flatten_into(const Json& object, const std::string& prefix, Json& flat) {
 std::string cell(const Json& row, const std::string& column) {
   const auto it = row.find(column);
   if (it == row.end() || it->is_null()) return "";
-  if (it->is_string()) return it->get<std::string>();
+  if (it->is_string()) return printable(it->get<std::string>());
   if (it->is_number_float()) return fmt::format("{:.10g}", it->get<double>());
   return it->dump();
 }
@@ -51,7 +53,7 @@ std::string markdown_escape(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
     if (c == '|') escaped += '\\';
-    escaped += c == '\n' || c == '\r' ? ' ' : c;  // a row is a line
+    escaped += c;
   }
   return escaped;
 }

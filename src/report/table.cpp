@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "format/units.h"
+#include "input/printable.h"
 
 namespace memwall {
 
@@ -24,6 +25,9 @@ std::size_t display_width(std::string_view utf8) {
 
 void Table::row(std::vector<Cell> cells) {
   cells.resize(columns_.size(), Cell(""));
+  for (Cell& cell : cells) {
+    if (has_unprintable(cell.text)) cell.text = printable(cell.text);
+  }
   rows_.push_back(std::move(cells));
 }
 

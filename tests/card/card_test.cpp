@@ -95,7 +95,7 @@ TEST_F(Cards, AreFoundByNameAndAliasInAnyCase) {
 TEST_F(Cards, AnUnknownOneGetsThreeSuggestions) {
   EXPECT_THAT(error_of([] { find_card("h300"); }),
               MatchesRegex("unknown card 'h300'; did you mean [a-z0-9-]+, [a-z0-9-]+ or [a-z0-9-]+\\? "
-                           "`memwall cards` lists them"));
+                           "`memwall cards` lists them; a card YAML of your own is taken, too.*"));
   EXPECT_THAT(error_of([] { find_card("rtx-4900"); }), HasSubstr("did you mean rtx-4090, "));
   EXPECT_THAT(error_of([] { find_card("h20O"); }), HasSubstr("h200"));
 }

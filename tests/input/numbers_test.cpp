@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "input/error.h"
@@ -65,7 +66,7 @@ TEST(ParseInteger, RefusesWhatIsOutOfRangeAndClampsNothing) {
 
 TEST(ParseIntegerList, ReadsItemsInTheOrderGiven) {
   EXPECT_THAT(parse_integer_list("8", "n", kSmall), ElementsAre(8));
-  EXPECT_THAT(parse_integer_list("4,1,1000,4", "n", kSmall), ElementsAre(4, 1, 1000, 4));
+  EXPECT_THAT(parse_integer_list("4,1,1000,4", "n", kSmall), ElementsAre(4, 1, 1000));
 }
 
 TEST(ParseIntegerList, RefusesEmptyItems) {
@@ -87,11 +88,56 @@ TEST(ParseIntegerList, RefusesABadItemByItself) {
   EXPECT_THAT(list_error("1,100000000000000000000"), HasSubstr("100000000000000000000 is out of range"));
 }
 
-TEST(ParseIntegerList, HoldsTenThousandItemsAndNoMore) {
+TEST(ParseIntegerList, HoldsTenThousandValuesAndNoMore) {
   std::string text = "1";
   for (int i = 1; i < 10'000; ++i) text += ",1";
-  EXPECT_EQ(parse_integer_list(text, "n", kSmall).size(), 10'000U);
-  EXPECT_EQ(list_error(text + ",1"), "--batch: more than 10000 items");
+  EXPECT_THAT(parse_integer_list(text, "n", kSmall), ElementsAre(1));
+  EXPECT_EQ(list_error(text + ",1"), "--batch: 10001 values; a list has at most 10000");
+  EXPECT_EQ(list_error("1-1000," + text), "--batch: over 10000 values; a list has at most 10000");
+  constexpr Range kLong{1, 1'000'000'000};
+  EXPECT_EQ(parse_integer_list("1-10000", "n", kLong).size(), 10'000U);
+  EXPECT_EQ(error_of([&] { parse_integer_list("1-1000000000", "-c", kLong); }),
+            "-c: 1000000000 values; a list has at most 10000");
+}
+
+TEST(ParseIntegerList, SaysWhichValueIsRepeated) {
+  std::optional<std::int64_t> repeated;
+  EXPECT_THAT(parse_integer_list("1,2,4", "n", kSmall, &repeated), ElementsAre(1, 2, 4));
+  EXPECT_FALSE(repeated.has_value());
+  EXPECT_THAT(parse_integer_list("8,1-3,2,8", "n", kSmall, &repeated), ElementsAre(8, 1, 2, 3));
+  EXPECT_EQ(repeated, 2);
+}
+
+TEST(ParseIntegerList, ReadsRangesAsLlamaBenchDoes) {
+  EXPECT_THAT(parse_integer_list("1-4", "n", kSmall), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(parse_integer_list("7-7", "n", kSmall), ElementsAre(7));
+  EXPECT_THAT(parse_integer_list("1-10+4", "n", kSmall), ElementsAre(1, 5, 9));
+  EXPECT_THAT(parse_integer_list("1-64*2", "n", kSmall), ElementsAre(1, 2, 4, 8, 16, 32, 64));
+  EXPECT_THAT(parse_integer_list("3-100*3,500", "n", kSmall), ElementsAre(3, 9, 27, 81, 500));
+  EXPECT_THAT(parse_integer_list("1k-4k*2", "n", {1, 1 << 20}), ElementsAre(1024, 2048, 4096));
+  EXPECT_THAT(parse_integer_list("9223372036854775806-9223372036854775807*2", "n", kAny),
+              ElementsAre(9223372036854775806));
+  EXPECT_THAT(list_error("4-1"), HasSubstr("the range '4-1' runs downwards"));
+  EXPECT_THAT(list_error("1-4*1"), HasSubstr("the range '1-4*1' never ends"));
+  EXPECT_THAT(error_of([] { parse_integer_list("0-4*2", "n", {0, 9}); }), HasSubstr("never ends"));
+  for (const char* text :
+       {"1-", "1-4+", "1-4*", "1-4+0", "1-4+2+2", "1--4", "-1-4", "1-4-8", "1-x", "1-4*-2"})
+    EXPECT_NE(list_error(text), "no InputError was thrown") << text;
+  EXPECT_THAT(list_error("1-2000"), HasSubstr("2000 is out of range"));
+}
+
+TEST(ParseCount, TakesKAsContextsAreWritten) {
+  constexpr Range kLong{1, 1'000'000'000};
+  EXPECT_EQ(parse_count("8k", "n", kLong), 8192);
+  EXPECT_EQ(parse_count("128K", "n", kLong), 131072);
+  EXPECT_EQ(parse_count("1M", "n", kLong), 1048576);
+  EXPECT_EQ(parse_count("512", "n", kLong), 512);
+  EXPECT_THAT(error_of([&] { parse_count("1000000k", "--context", kLong); }),
+              HasSubstr("--context: 1000000k is out of range; it must be 1 to 1000000000"));
+  EXPECT_THAT(error_of([&] { parse_count("9223372036854775807k", "n", kLong); }),
+              HasSubstr("is out of range"));
+  for (const char* text : {"k", "8kk", "8 k", "08k", "1.5k", "8kb", ""})
+    EXPECT_THAT(error_of([&] { parse_count(text, "n", kLong); }), HasSubstr("is not a whole number")) << text;
 }
 
 TEST(ParsePositive, ReadsPlainDecimals) {
