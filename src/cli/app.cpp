@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "input/error.h"
-#include "input/suggest.h"
 #include "report/output.h"
 
 namespace memwall {
@@ -19,17 +19,6 @@ std::string one_line(std::string text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
   return text;
-}
-
-void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.size() < 2 || arguments[1].empty() || arguments[1].front() == '-') return;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == arguments[1]) return;
-    names.push_back(command->get_name());
-  }
-  throw InputError(fmt::format("unknown command '{}'; did you mean {}? `memwall --help` lists them",
-                               arguments[1], join_or(nearest(arguments[1], names, 1))));
 }
 
 // An option given as "" would read as one that was not given.
@@ -56,7 +45,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   add_models(app, invocation);
   add_cards(app, invocation);
   add_devices(app, invocation);
-  refuse_unknown_command(app, arguments);
+  check_arguments(app, arguments);
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   if (!reversed.empty()) reversed.pop_back();  // the program's own name

@@ -51,7 +51,9 @@ std::optional<Ridge> datasheet_ridge(const BaselineOptions& options) {
     return Ridge{tflops * 1e3 / bandwidth, "--peak-tflops over --peak-bw"};
   }
   if (options.card.empty()) return std::nullopt;
-  const Card card = find_card(options.card);
+  std::vector<std::string> notes;
+  const Card card = find_card(options.card, &notes);
+  for (const std::string& taken : notes) note("--card: " + taken);
   const Peak peak = peak_for(card, kF16);
   return Ridge{peak.flops_per_s / card.bytes_per_s(),
                fmt::format("{}, {}", card.title, compute_type_name(peak.type))};
@@ -99,7 +101,7 @@ Json ratio_figures(const BaselineFigures& baselines, std::optional<double> predi
 }
 
 void baseline(const BaselineOptions& options, Invocation& invocation) {
-  const OutputFormat format = parse_output_format(options.output.format);
+  const OutputFormat format = options.output.chosen();
   BaselineSettings settings;
   if (!options.n.empty()) settings.n = parse_integer(options.n, "--n", {16, 32768});
   const std::int64_t memory = options.device.memory_bytes();
@@ -117,6 +119,7 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
     progress.show(what, done, of);
   });
   session.require_memory(settings);
+  release_notices();
   const std::optional<double> predicted = predicted_ratio(options, settings.n);
 
   // To the end, so that a signal while the result is written does not lose it.

@@ -13,7 +13,7 @@ namespace memwall {
 namespace {
 
 void devices(const OutputOptions& options, const Invocation& invocation) {
-  const OutputFormat format = parse_output_format(options.format);
+  const OutputFormat format = options.chosen();
   const std::vector<Card> cards = all_cards();
   Output output(options.output);
   const FoundDevices found = find_devices(device_sources(note), cards);

@@ -113,11 +113,13 @@ void write_estimates(const Grid& grid, std::uint64_t results, const EstimateOpti
   }
   if (format == OutputFormat::json) {
     grid.each([](const Estimate&) {});  // sizes that cannot be counted are refused before anything is written
+    release_notices();
     return write_json(output, estimate_json(grid, results, warnings, invocation), "results",
                       [&](const std::function<void(const Json&)>& take) {
                         grid.each([&](const Estimate& e) { take(estimate_figures(e, options.ops)); });
                       });
   }
+  release_notices();
   write_rows(output, format, [&](const std::function<void(const Json&)>& take) {
     grid.each([&](const Estimate& e) { each_row(e, options.ops, take); });
   });
@@ -142,17 +144,17 @@ void require_countable(const EstimateOptions& options, OutputFormat format, cons
 }
 
 void estimate(const EstimateOptions& options, const Invocation& invocation) {
-  const OutputFormat format = parse_output_format(options.output.format);
+  const OutputFormat format = options.output.chosen();
   Grid grid;
   grid.batches = options.workload.batches();
   grid.contexts = options.workload.contexts();
-  if (!options.prompt.empty()) grid.prompt = parse_integer(options.prompt, "--prompt", {1, kMostContext});
+  if (!options.prompt.empty()) grid.prompt = parse_count(options.prompt, "--prompt", {1, kMostContext});
   require_countable(options, format, grid);
   for (Model& model : options.model.load()) {
     std::vector<Op> ops = group_equal(lower(model));
     grid.models.push_back({std::move(model), std::move(ops)});
   }
-  for (const std::string& name : split_list(options.cards, "--card")) grid.cards.push_back(find_card(name));
+  grid.cards = parse_cards(options.cards, "--card");
   Output output(options.output.output);
 
   std::vector<std::int64_t> longest = grid.contexts;

@@ -109,10 +109,12 @@ void inspect_tensors(const Checkpoint& checkpoint, OutputFormat format, Output& 
 
 void inspect(const InspectOptions& options, const Invocation& invocation) {
   // A model file is no report: only inspect writes one.
-  const bool yaml = options.output.format == "yaml";
+  const bool yaml = options.output.format == "yaml" ||
+                    (options.output.format.empty() &&
+                     (options.output.output.ends_with(".yaml") || options.output.output.ends_with(".yml")));
   if (yaml && !options.other.empty()) throw InputError("--format yaml writes one model");
-  const OutputFormat format = yaml ? OutputFormat::table : parse_output_format(options.output.format);
-  const std::int64_t context = parse_integer(options.context, "--context", {1, kMostContext});
+  const OutputFormat format = yaml ? OutputFormat::table : options.output.chosen();
+  const std::int64_t context = parse_count(options.context, "--context", {1, kMostContext});
   if (!yaml && options.other.empty()) {
     if (const std::optional<Checkpoint> checkpoint = find_bare_checkpoint(options.model.model)) {
       Output output(options.output.output);
@@ -123,6 +125,7 @@ void inspect(const InspectOptions& options, const Invocation& invocation) {
   Output output(options.output.output);
   if (yaml) {
     for (const std::string& warning : model.warnings) warn(warning);
+    release_notices();
     return output.write(model_yaml(model));
   }
   if (options.other.empty()) return inspect_one(model, context, format, output, invocation);
@@ -140,7 +143,9 @@ void add_inspect(CLI::App& app, Invocation& invocation) {
   command->add_option("OTHER", options->other, "A second model, to compare with the first");
   command->add_option("--context,-c", options->context, "Tokens in the KV cache")->capture_default_str();
   options->output.add(*command);
-  command->get_option("--format")->description("table, json, csv, md, or yaml: a model file");
+  command->get_option("--format")
+      ->description(
+          "table, json, csv, md, or yaml: a model file; without: as the ending of --output says, else table");
   command->callback(
       [=, &invocation] { invocation.run = [=, &invocation] { inspect(*options, invocation); }; });
 }

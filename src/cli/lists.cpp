@@ -23,7 +23,7 @@ void add_list(CLI::App& app, Invocation& invocation, const std::string& name, co
   options->add(*command);
   command->callback([=, &invocation] {
     invocation.run = [=, &invocation] {
-      const OutputFormat format = parse_output_format(options->format);
+      const OutputFormat format = options->chosen();
       const std::vector<Thing> things = load();
       Output output(options->output);
       const auto list = [&] {

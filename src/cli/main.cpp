@@ -4,20 +4,19 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/app.h"
 #include "cli/standard_streams.h"
 #include "input/error.h"
+#include "input/printable.h"
 
 namespace {
 
 // An error is one line, whatever a file's name or content holds.
-void print_error(std::string message) {
-  for (char& c : message) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  std::fprintf(stderr, "memwall: error: %s\n", message.c_str());
+void print_error(std::string_view message) {
+  std::fprintf(stderr, "memwall: error: %s\n", memwall::printable(message).c_str());
 }
 
 }  // namespace

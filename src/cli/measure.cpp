@@ -55,7 +55,7 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   MeasureSettings settings;
   settings.batches = options.workload.batches();
   settings.contexts = options.workload.contexts();
-  settings.prompts = parse_integer_list(options.prompt, "--prompt", {0, kMostContext});
+  settings.prompts = parse_counts(options.prompt, "--prompt", {0, kMostContext});
   std::erase(settings.prompts, 0);
   require_combinations({{"batches", settings.batches.size()},
                         {"contexts and prompts", settings.contexts.size() + settings.prompts.size()}},
@@ -173,7 +173,7 @@ std::string measure_text(const Session& session, const std::vector<Model>& model
 
 void measure(const MeasureOptions& options, Invocation& invocation) {
   // What is wrong with the arguments is said before a device is opened, and that before anything is probed.
-  const OutputFormat format = parse_output_format(options.output.format);
+  const OutputFormat format = options.output.chosen();
   const MeasureSettings settings = settings_of(options);
   require_few_steps(options, settings);
   // To the end, so that a signal while the result is written does not lose it.
@@ -199,6 +199,7 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   const std::size_t printed = warnings.size();
 
   session.plan(formats.size(), formats.front(), settings);
+  release_notices();
   session.probe();
   // The models come last: what bounds them is the best of the whole run.
   if (!session.stopped()) session.run_baselines(baselines);

@@ -10,8 +10,10 @@
 #include "bench/device.h"
 #include "cost/cost.h"
 #include "cuda/open_device.h"
+#include "format/format_words.h"
 #include "input/error.h"
 #include "input/numbers.h"
+#include "input/printable.h"
 #include "input/suggest.h"
 #include "load/load_model.h"
 #include "report/rows.h"
@@ -19,19 +21,61 @@
 namespace memwall {
 namespace {
 
-Format parse_weights(const std::string& name, const char* option) {
-  if (const std::optional<Format> format = find_format(name)) return *format;
-  throw InputError(fmt::format("{}: unknown format '{}'; did you mean {}?", option, name,
-                               join_or(nearest(name, format_names(), 3))));
+KvFormat parse_kv(const std::string& name) {
+  const FormatWord<KvFormat> word = read_kv_format_word(name);
+  if (!word.format) throw InputError(fmt::format("--kv: unknown format '{}': {}", name, word.hint));
+  if (!word.taken.empty())
+    note(fmt::format("--kv: '{}' is taken as {}: {}", name, kv_format_name(*word.format), word.taken));
+  return *word.format;
 }
 
-KvFormat parse_kv(const std::string& name) {
-  if (const std::optional<KvFormat> format = find_kv_format(name)) return *format;
-  throw InputError(
-      fmt::format("--kv: unknown format '{}'; it is one of {}", name, join_or(kv_format_names())));
+// Each once, in the order given; a repeated one gets a note.
+template <typename Thing, typename Name>
+std::vector<Thing> once_each(const std::vector<Thing>& things, const char* option, Name name_of) {
+  std::vector<Thing> kept;
+  for (const Thing& thing : things) {
+    if (std::find(kept.begin(), kept.end(), thing) == kept.end()) {
+      kept.push_back(thing);
+    } else {
+      note(fmt::format("{}: {} is listed twice and taken once", option, name_of(thing)));
+    }
+  }
+  return kept;
 }
 
 }  // namespace
+
+Format parse_weights(const std::string& name, const char* option) {
+  const FormatWord<Format> word = read_format_word(name);
+  if (!word.format) throw InputError(fmt::format("{}: unknown format '{}': {}", option, name, word.hint));
+  if (!word.taken.empty())
+    note(fmt::format("{}: '{}' is taken as {}: {}", option, name, format_name(*word.format), word.taken));
+  return *word.format;
+}
+
+std::vector<std::int64_t> parse_counts(const std::string& text, const char* option, Range range) {
+  std::optional<std::int64_t> repeated;
+  std::vector<std::int64_t> values = parse_integer_list(text, option, range, &repeated);
+  if (repeated) note(fmt::format("{}: {} is listed twice and taken once", option, *repeated));
+  return values;
+}
+
+std::vector<Card> parse_cards(const std::string& text, const char* option) {
+  std::vector<Card> cards;
+  for (const std::string& name : split_list(text, option)) {
+    std::vector<std::string> notes;
+    Card card = find_card(name, &notes);
+    for (const std::string& taken : notes) note(fmt::format("{}: {}", option, taken));
+    const bool listed =
+        std::any_of(cards.begin(), cards.end(), [&](const Card& other) { return other.name == card.name; });
+    if (listed) {
+      note(fmt::format("{}: {} is listed twice and taken once", option, card.name));
+    } else {
+      cards.push_back(std::move(card));
+    }
+  }
+  return cards;
+}
 
 std::vector<std::string> split_list(const std::string& text, const char* option) {
   std::vector<std::string> items;
@@ -49,8 +93,40 @@ std::vector<std::string> split_list(const std::string& text, const char* option)
 }
 
 void OutputOptions::add(CLI::App& command) {
-  command.add_option("--format", format, "table, json, csv or md")->capture_default_str();
+  command.add_option("--format", format,
+                     "table, json, csv or md; without: as the ending of --output says, else table");
   command.add_option("--output,-o", output, "Write to this file instead of standard output");
+}
+
+namespace {
+
+// "x.json": json; nothing where the ending names no format.
+std::string ending_of(const std::string& path) {
+  const std::size_t point = path.rfind('.');
+  if (point == std::string::npos || path.find('/', point) != std::string::npos) return "";
+  const std::string ending = lower_case(path.substr(point + 1));
+  if (ending == "markdown") return "md";
+  return ending == "json" || ending == "csv" || ending == "md" ? ending : "";
+}
+
+}  // namespace
+
+OutputFormat OutputOptions::chosen() const {
+  const std::string ending = ending_of(output);
+  if (format.empty()) {
+    for (const char* word : {"table", "json", "csv", "md"}) {
+      if (output == word)
+        throw InputError(
+            fmt::format("--output: '{}' is no file's name; did you mean --format {}? (a file of that name: "
+                        "--output ./{})",
+                        output, output, output));
+    }
+    return ending.empty() ? OutputFormat::table : parse_output_format(ending);
+  }
+  const OutputFormat given = parse_output_format(format);
+  if (!ending.empty() && parse_output_format(ending) != given)
+    note(fmt::format("--output: {} is written as {}, as --format says", output, format));
+  return given;
 }
 
 void ModelOptions::add(CLI::App& command) {
@@ -61,9 +137,9 @@ void ModelOptions::add(CLI::App& command) {
           "safetensors or a GGUF file")
       ->required();
   command.add_option("--weights", weights,
-                     "Weight format of the linears, e.g. f16, q8_0, q4_0, int4-g128; a list");
+                     "Weight format of the linears, e.g. f16, q8_0, q4_k, int4-g128, awq; a list");
   command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");
-  command.add_option("--kv", kv, "KV cache format: f32, f16, bf16, f8_e4m3 or int8; a list");
+  command.add_option("--kv", kv, "KV cache format, e.g. bf16, f8_e4m3, int8, q8_0; a list");
 }
 
 std::vector<Model> ModelOptions::load() const {
@@ -74,13 +150,17 @@ std::vector<Model> ModelOptions::load() const {
     formats.clear();
     for (const std::string& name : split_list(weights, "--weights"))
       formats.push_back(parse_weights(name, "--weights"));
+    formats = once_each(formats, "--weights", [](const auto& format) { return format_name(*format); });
   }
   std::vector<std::optional<KvFormat>> kvs = {std::nullopt};
   if (!kv.empty()) {
     kvs.clear();
     for (const std::string& name : split_list(kv, "--kv")) kvs.push_back(parse_kv(name));
+    kvs = once_each(kvs, "--kv", [](const auto& format) { return kv_format_name(*format); });
   }
-  const Model base = find_model(model);
+  std::vector<std::string> notes;
+  const Model base = find_model(model, &notes);
+  for (const std::string& taken : notes) note(taken);
   std::vector<Model> models;
   for (const std::optional<Format>& format : formats) {
     for (const std::optional<KvFormat>& cache : kvs) {
@@ -92,16 +172,19 @@ std::vector<Model> ModelOptions::load() const {
 }
 
 void WorkloadOptions::add(CLI::App& command) {
-  command.add_option("--batch,-b", batch, "Sequences decoded together; a list")->capture_default_str();
-  command.add_option("--context,-c", context, "Tokens in each one's KV cache; a list")->capture_default_str();
+  command.add_option("--batch,-b", batch, "Sequences decoded together; a list, e.g. 1,8 or 1-64*2")
+      ->capture_default_str();
+  command
+      .add_option("--context,-c", context, "Tokens in each one's KV cache; a list, e.g. 8k,128k (k = 1024)")
+      ->capture_default_str();
 }
 
 std::vector<std::int64_t> WorkloadOptions::batches() const {
-  return parse_integer_list(batch, "--batch", {1, kMostBatch});
+  return parse_counts(batch, "--batch", {1, kMostBatch});
 }
 
 std::vector<std::int64_t> WorkloadOptions::contexts() const {
-  return parse_integer_list(context, "--context", {1, kMostContext});
+  return parse_counts(context, "--context", {1, kMostContext});
 }
 
 void DeviceOptions::add(CLI::App& command) {
@@ -152,10 +235,6 @@ std::uint64_t parse_seed(const std::string& text) {
       parse_integer(text, "--seed", {0, std::numeric_limits<std::int64_t>::max()}));
 }
 
-void note(const std::string& message) { std::fputs(("memwall: note: " + message + "\n").c_str(), stderr); }
-
-void warn(const std::string& message) { std::fputs(("memwall: warning: " + message + "\n").c_str(), stderr); }
-
 std::vector<std::string> warn_of(const Model& model, const std::vector<std::int64_t>& contexts) {
   std::vector<std::string> warnings = model.warnings;
   const std::int64_t longest = *std::max_element(contexts.begin(), contexts.end());
@@ -168,15 +247,17 @@ std::vector<std::string> warn_of(const Model& model, const std::vector<std::int6
 }
 
 void write_result(Output& output, OutputFormat format, const Result& result) {
+  release_notices();
   switch (format) {
     case OutputFormat::json:
-      return output.write(result.json().dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      return output.write(printable_json(result.json().dump(2, ' ', false, Json::error_handler_t::replace)) +
+                          "\n");
     case OutputFormat::csv:
       return output.write(to_csv(result.rows()));
     case OutputFormat::md:
       return output.write(to_markdown(result.rows()));
     case OutputFormat::table:
-      return output.write(result.text(output.style()));
+      return output.write(printable_lines(result.text(output.style()), output.style().colour));
   }
 }
 

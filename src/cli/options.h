@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "card/card.h"
+#include "cli/notices.h"
+#include "input/numbers.h"
 #include "model/model.h"
 #include "report/json.h"
 #include "report/output.h"
@@ -24,11 +27,24 @@ class Device;
 // message.
 std::vector<std::string> split_list(const std::string& text, const char* option);
 
+// A weight format as people write it, with a note where the word leaves a choice. Throws InputError; `option`
+// names the option in the message, as in those below.
+Format parse_weights(const std::string& name, const char* option);
+
+// "1,8", "8k,128k", "1-64*2": counts, each once, with a note on a repeated one. Throws InputError.
+std::vector<std::int64_t> parse_counts(const std::string& text, const char* option, Range range);
+
+// "h100,4090": cards, each once, with notes on what was taken and on a repeated one. Throws InputError.
+std::vector<Card> parse_cards(const std::string& text, const char* option);
+
 // --format and --output.
 struct OutputOptions {
-  std::string format = "table";
+  std::string format;  // empty: not given
   std::string output;
   void add(CLI::App& command);
+  // --format, else what the ending of --output names (.json, .csv, .md), else a table. A note where the two
+  // differ. Throws InputError for an unknown format, and for a format's name given as the file.
+  OutputFormat chosen() const;
 };
 
 // MODEL, --weights, --head-weights and --kv. Formats are lists; every combination is a model of its own.
@@ -66,10 +82,6 @@ struct DeviceOptions {
   std::unique_ptr<Device> open() const;
   std::int64_t memory_bytes() const;  // 0 where none was given; throws InputError
 };
-
-// A line on standard error: what a reader should know, and what should worry them.
-void note(const std::string& message);
-void warn(const std::string& message);
 
 // The model's own warnings, and one where the longest context passes its maximum. Printed, too.
 std::vector<std::string> warn_of(const Model& model, const std::vector<std::int64_t>& contexts);
