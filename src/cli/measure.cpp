@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/stream.h"
 #include "format/checked.h"
 #include "input/error.h"
 #include "input/numbers.h"
@@ -31,9 +30,6 @@ struct MeasureOptions {
   bool ops = false;
   bool step = false;
 };
-
-// Steps of one run. Each takes seconds.
-constexpr std::uint64_t kMostMeasured = 10'000;
 
 constexpr const char* kRepeats =
     "A step's layers repeat: each distinct shape was measured once, over rotating cold copies, and "
@@ -57,9 +53,6 @@ MeasureSettings settings_of(const MeasureOptions& options) {
   settings.contexts = options.workload.contexts();
   settings.prompts = parse_counts(options.prompt, "--prompt", {0, kMostContext});
   std::erase(settings.prompts, 0);
-  require_combinations({{"batches", settings.batches.size()},
-                        {"contexts and prompts", settings.contexts.size() + settings.prompts.size()}},
-                       kMostMeasured, "measure");
   settings.memory_bytes = options.device.memory_bytes();
   settings.whole_steps = options.step;
   settings.seed = parse_seed(options.seed);
