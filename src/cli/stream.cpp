@@ -5,13 +5,16 @@
 #include <stdexcept>
 
 #include "input/error.h"
+#include "input/printable.h"
 #include "report/rows.h"
 #include "report/table.h"
 
 namespace memwall {
 namespace {
 
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string dumped(const Json& json) {
+  return printable_json(json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
 
 // A pipe is not worth a system call a line.
 class Buffered {
