@@ -103,6 +103,11 @@ Config::Found Config::look_up(Names names, bool outer_too) const {
 
 const json::Value* Config::find(Names names, bool outer_too) const { return look_up(names, outer_too).value; }
 
+bool Config::states(Names names) const {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return find_in(*inner_, name) != nullptr; });
+}
+
 bool Config::is_null(Names names) const {
   const json::Value* null = nullptr;
   for (const char* name : names) {

@@ -51,6 +51,8 @@ class Config {
   // modelling code takes no null there. What it returns is of any kind: prefer the accessors below.
   const json::Value* find(Names names, bool outer_too = false) const;
   bool has(Names names) const { return find(names) != nullptr; }
+  // One of them is in the language model's configuration itself, not only among the defaults, and not null.
+  bool states(Names names) const;
   bool is_null(Names names) const;  // one of them is there, and all that are there are null
 
   // Each throws InputError at the value where it is of another kind or out of range, and the ones without
@@ -61,6 +63,8 @@ class Config {
   std::optional<std::int64_t> maybe_integer(Names names) const;
   double number_or(Names names, double fallback) const;
   bool flag_or(Names names, bool fallback) const;
+  // The classes the whole checkpoint was saved from; empty where it does not say.
+  std::vector<std::string> architectures() const;
   // Of the whole checkpoint's configuration, where it says.
   std::optional<bool> outer_flag(const char* name) const;
   std::string text_or(Names names, const std::string& fallback) const;

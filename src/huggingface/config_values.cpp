@@ -60,6 +60,15 @@ std::optional<bool> Config::outer_flag(const char* name) const {
   return json::as_bool(file(), *value, name);
 }
 
+std::vector<std::string> Config::architectures() const {
+  const json::Value* list = find_in(*outer_, "architectures");
+  std::vector<std::string> all;
+  if (list == nullptr) return all;
+  if (list->kind != json::Kind::array) fail_kind({list, "architectures"}, "a list of texts");
+  for (const json::Value& item : list->items) all.push_back(json::as_text(file(), item, "architectures"));
+  return all;
+}
+
 std::string Config::text_or(Names names, const std::string& fallback) const {
   const Found found = look_up(names);
   return found.value == nullptr ? fallback : json::as_text(file(), *found.value, found.name);

@@ -6,11 +6,11 @@
 namespace memwall {
 namespace {
 
-std::array<const std::vector<Family>*, 15> tables() {
+std::array<const std::vector<Family>*, 16> tables() {
   return {&dense_families(),     &gpt_families(),       &layer_norm_families(), &gemma_families(),
           &per_layer_families(), &moe_families(),       &sparse_families(),     &latent_families(),
           &indexed_families(),   &hyper_families(),     &mamba_families(),      &zamba_families(),
-          &linear_families(),    &recurrent_families(), &rwkv_families()};
+          &linear_families(),    &recurrent_families(), &rwkv_families(),       &factorized_families()};
 }
 
 }  // namespace

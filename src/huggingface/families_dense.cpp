@@ -85,6 +85,22 @@ std::vector<Block> mllama_mixer(const Config&, const Plan& plan, const LayerPlan
   return {block};
 }
 
+// The language model's keys stand beside its own; which configuration class it derives from, they tell:
+// Qwen2's has max_window_layers, Qwen3's a head_dim besides, Llama's and MiniCPM's neither.
+void minicpmv(const Config& config, Plan& plan) {
+  if (!config.has({"max_window_layers"})) return;
+  const bool qwen3 = config.has({"head_dim"});
+  plan.attention.bias_q = plan.attention.bias_k = plan.attention.bias_v =
+      !qwen3 || config.flag_or({"attention_bias"}, false);
+  if (qwen3) plan.attention.qk_norm = QkNorm::head;
+}
+
+// The text's decoder; the audio's is beside it. ffn_dim counts gate and up together.
+void moshi(const Config&, Plan& plan) {
+  plan.mlp.intermediate /= 2;
+  plan.extra_vocab = 1;
+}
+
 void qwen1(const Config&, Plan& plan) { plan.mlp.intermediate /= 2; }  // it counts w1 and w2 together
 
 void molmo(const Config& config, Plan& plan) {
@@ -106,7 +122,18 @@ void seed_oss(const Config& config, Plan& plan) {
   plan.attention.bias_o = config.flag_or({"attention_out_bias"}, false);
 }
 
+// The first ChatGLM is of GPT's line: LayerNorm, biases, an MLP without a gate, a tied head.
+void chatglm_6b(const Config& config, Plan& plan) {
+  all_biases(plan, true);
+  plan.common.norm = NormKind::layer;
+  plan.mlp.gated = plan.mlp.fused_gate_up = false;
+  plan.mlp.activation = ActivationKind::gelu;
+  plan.mlp.intermediate = size_or(config, {"inner_hidden_size"}, checked_mul(4, plan.common.hidden_size));
+  plan.head.tied = config.flag_or({"tie_word_embeddings"}, true);
+}
+
 void chatglm(const Config& config, Plan& plan) {
+  if (config.has({"inner_hidden_size", "position_encoding_2d"})) return chatglm_6b(config, plan);
   if (!config.flag_or({"multi_query_attention"}, false)) plan.attention.kv_heads = plan.attention.heads;
   plan.attention.bias_o = plan.mlp.bias = config.flag_or({"add_bias_linear"}, false);
   plan.head.final_norm = config.flag_or({"post_layer_norm"}, true);
@@ -143,7 +170,9 @@ std::vector<Block> muse_mixer(const Config&, const Plan& plan, const LayerPlan& 
 const std::vector<Family>& dense_families() {
   static const std::vector<Family> families = {
       {.types = {"llama", "yi", "Yi", "aquila", "xverse", "cwm", "helium", "granite", "smollm3", "minicpm",
-                 "minicpmv", "exaone", "voxtral", "voxtral_text", "iquestcoder", "mobilellm", "solar"}},
+                 "exaone", "voxtral", "voxtral_text", "iquestcoder", "mobilellm", "solar"}},
+      {.types = {"minicpmv", "minicpmo"}, .adjust = minicpmv},
+      {.types = {"moshi"}, .sliding = Sliding::all, .adjust = moshi},
       {.types = {"orion"}, .norm = NormKind::layer},
       {.types = {"mistral", "ministral", "ministral3", "mistral3", "pixtral"}, .sliding = Sliding::all},
       {.types = {"baichuan"}, .fused_qkv = true},
@@ -190,9 +219,14 @@ const std::vector<Family>& dense_families() {
        .sliding_pattern = 4},
       {.types = {"glm"}, .o_bias = kNever, .fused_gate_up = true},
       {.types = {"glm4"}, .norm_place = NormPlace::both, .o_bias = kNever, .fused_gate_up = true},
-      {.types = {"glm4v", "glm4v_text", "glm_ocr_text"},
+      {.types = {"glm4v", "glm4v_text"},
        .norm_place = NormPlace::both,
        .qkv_bias = kAlways,
+       .o_bias = kNever,
+       .fused_gate_up = true},
+      {.types = {"glm_ocr", "glm_ocr_text"},
+       .norm_place = NormPlace::both,
+       .qkv_bias = kNever,
        .o_bias = kNever,
        .fused_gate_up = true},
       {.types = {"chatglm"},

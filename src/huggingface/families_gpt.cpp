@@ -121,7 +121,7 @@ const std::vector<Family>& gpt_families() {
               .extra_positions = 2}),
       biased({.types = {"xglm"}, .tied = true, .rotary = false}),
       biased({.types = {"bloom"}, .tied = true, .rotary = false, .fused_qkv = true, .adjust = bloom}),
-      biased({.types = {"phi", "phi-msft"},
+      biased({.types = {"phi", "phi-msft", "mixformer-sequential"},
               .lm_head_bias = true,
               .parallel = kAlways,
               .qk_norm = QkNorm::head,

@@ -28,18 +28,20 @@ constexpr std::array kV4Kinds = {"sliding_attention", "compressed_sparse_attenti
                                  "heavily_compressed_attention"};
 
 std::int64_t v4_ratio(const Config& config, const LayerPlan& layer) {
+  const std::int64_t sparse =
+      size_or(config, {"compress_rate_csa", "compress_rates.compressed_sparse_attention"}, 4);
+  const std::int64_t heavy =
+      size_or(config, {"compress_rate_hca", "compress_rates.heavily_compressed_attention"}, 128);
   const std::string type = config.layer_text({"layer_types"}, layer.index, kV4Kinds);
-  if (type == "compressed_sparse_attention")
-    return size_or(config, {"compress_rates.compressed_sparse_attention"}, 4);
-  if (type == "heavily_compressed_attention")
-    return size_or(config, {"compress_rates.heavily_compressed_attention"}, 128);
+  if (type == "compressed_sparse_attention") return sparse;
+  if (type == "heavily_compressed_attention") return heavy;
   if (!type.empty()) return 0;
   if (config.has({"compress_ratios"})) {
     const std::int64_t ratio = config.listed_integer_or({"compress_ratios"}, layer.index, 0);
     if (ratio > 1 << 20) config.fail_about({"compress_ratios"}, fmt::format("compress_ratios has {}", ratio));
     return ratio;
   }
-  return layer.index < 2 || layer.index % 2 == 0 ? 128 : 4;
+  return layer.index < 2 || layer.index % 2 == 0 ? heavy : sparse;
 }
 
 std::vector<Block> deepseek_v4_mixer(const Config& config, const Plan& plan, const LayerPlan& layer) {

@@ -223,7 +223,7 @@ const std::vector<Family>& linear_families() {
        .adjust = olmo_hybrid,
        .mixer = olmo_hybrid_mixer,
        .feed_forward = olmo_hybrid_feed_forward},
-      {.types = {"minimax", "minimax_text_01", "MiniMaxText01"},
+      {.types = {"minimax", "minimax_text_01", "minimax_m1", "MiniMaxText01"},
        .layer_kinds = kLinearKinds,
        .adjust = minimax,
        .mixer = minimax_mixer},

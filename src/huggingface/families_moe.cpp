@@ -27,7 +27,7 @@ void gpt_oss(const Config&, Plan& plan) {
 }
 
 // The router's bias is a linear's; each expert's projections have theirs.
-void phimoe(const Config& config, Plan& plan) { plan.head.bias = config.flag_or({"lm_head_bias"}, true); }
+void phimoe(const Config& config, Plan& plan) { plan.head.bias = config.flag_or({"lm_head_bias"}, false); }
 
 void minimax_m2(const Config& config, Plan& plan) {
   if (config.has({"use_qk_norm"}) && !config.flag_or({"use_qk_norm"}, true))

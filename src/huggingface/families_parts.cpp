@@ -149,14 +149,24 @@ MambaSpec read_mamba(const Config& config, const Plan& plan) {
 
 Mamba2Spec read_mamba2(const Config& config, const Plan& plan) {
   Mamba2Spec spec;
-  spec.heads = size_or(config, {"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"}, 128);
-  const std::int64_t expand = size_or(config, {"expand", "mamba_expand"}, 2);
+  const std::int64_t expand = size_or(config, {"expand", "mamba_expand", "expansion_factor"}, 2);
   const std::int64_t inner = size_or(config, {"mamba_d_ssm"}, checked_mul(plan.common.hidden_size, expand));
+  const Names heads = {"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"};
+  spec.heads = size_or(config, heads, 128);
+  // The first releases of Zamba2 state a head's width, from which their count follows.
+  if (!config.states(heads) && config.states({"mamba_headdim"})) {
+    const std::int64_t width = size_at(config, {"mamba_headdim"});
+    if (inner % width != 0) {
+      config.fail_about({"mamba_headdim"},
+                        fmt::format("mamba_headdim {} does not divide the inner width {}", width, inner));
+    }
+    spec.heads = inner / width;
+  }
   spec.head_dim =
       size_or_auto(config, {"mamba_head_dim", "mamba_d_head", "mamba_headdim"}, inner / spec.heads);
   spec.state = size_or(config, {"ssm_state_size", "mamba_d_state", "state_size"}, 128);
   spec.groups = size_or(config, {"n_groups", "mamba_n_groups", "mamba_ngroups"}, 1);
-  spec.conv = size_or(config, {"conv_kernel", "mamba_d_conv"}, 4);
+  spec.conv = size_or(config, {"conv_kernel", "mamba_d_conv", "conv_dimension"}, 4);
   spec.bias = config.flag_or({"mamba_proj_bias", "use_bias", "add_bias_linear"}, false);
   spec.conv_bias = config.flag_or({"use_conv_bias", "mamba_conv_bias"}, true);
   spec.element_bytes = state_width(config);

@@ -68,7 +68,7 @@ std::vector<Block> lfm3_mixer(const Config& config, const Plan& plan, const Laye
 void recurrent_gemma(const Config& config, Plan& plan) {
   plan.mlp.bias = plan.attention.bias_o = true;
   plan.mlp.intermediate /= 2;  // it counts both halves of the gated projection
-  plan.attention.kv_heads = config.integer_or({"num_key_value_heads"}, 1);
+  plan.attention.kv_heads = config.integer_or({"num_key_value_heads"}, plan.attention.heads);
   const std::vector<std::string> pattern = config.texts({"block_types", "_block_types"});
   for (const std::string& kind : pattern) {
     if (kind != "attention" && kind != "recurrent")

@@ -44,6 +44,10 @@ std::int64_t head_count(const Config& config, std::int64_t inner, std::int64_t w
   return inner / width;
 }
 
+void rwkv4(const Config& config, Plan& plan) {
+  if (!config.has({"intermediate_size"})) plan.mlp.intermediate = checked_mul(4, plan.common.hidden_size);
+}
+
 void rwkv5(const Config& config, Plan& plan) {
   if (!config.has({"intermediate_size"})) {
     plan.mlp.intermediate =
@@ -199,7 +203,11 @@ std::vector<Block> xlstm_mixer(const Config& config, const Plan& plan, const Lay
 
 const std::vector<Family>& rwkv_families() {
   static const std::vector<Family> families = {
-      {.types = {"rwkv"}, .norm = NormKind::layer, .mixer = rwkv4_mixer, .feed_forward = nothing},
+      {.types = {"rwkv"},
+       .norm = NormKind::layer,
+       .adjust = rwkv4,
+       .mixer = rwkv4_mixer,
+       .feed_forward = nothing},
       {.types = {"rwkv5"},
        .norm = NormKind::layer,
        .adjust = rwkv5,

@@ -45,7 +45,6 @@ const Family& unknown_family() {
 
 // An unknown family is read only where its keys leave no more open than small tensors.
 void refuse_beyond_rules(const Config& config) {
-  if (config.flag_or({"is_encoder_decoder"}, false)) refuse(config, "it is an encoder-decoder");
   const std::string activation =
       config.text_or({"hidden_act", "hidden_activation", "activation_function", "activation"}, "");
   if (activation.find("silu") == std::string::npos && activation.find("swi") == std::string::npos) {

@@ -97,7 +97,7 @@ std::vector<Block> zamba2_mixer(const Config& config, const Plan& plan, const La
     mark_tied(mlp);
   }
   Block adapters;
-  if (config.flag_or({"use_shared_attention_adapter"}, false)) {
+  if (config.flag_or({"use_shared_attention_adapter", "use_shared_attention_lora"}, false)) {
     for (const char* name : {"q_proj", "k_proj", "v_proj"})
       add_adapter(adapters, plan, name, rank, checked_mul(2, hidden), checked_mul(2, hidden));
     insert_before_state(attention, adapters.tensors);

@@ -87,6 +87,7 @@ struct Plan {
   std::int64_t extra_vocab = 0;         // rows of the token table that the lm_head lacks
   std::vector<Tensor> embedding_parts;  // behind the token table, before the layers
   std::vector<Tensor> head_parts;       // between the layers and the final norm
+  bool lm_head = true;                  // a projection to the vocabulary
   std::vector<Tensor> output_parts;     // between the final norm and the lm_head
   std::vector<std::string> notes;       // what the checkpoint holds besides, or what was assumed
 };
@@ -107,10 +108,18 @@ const std::vector<Family>& zamba_families();
 const std::vector<Family>& linear_families();
 const std::vector<Family>& recurrent_families();
 const std::vector<Family>& rwkv_families();
+const std::vector<Family>& factorized_families();
 
 // What the modelling code takes a key to be where a config of that model_type leaves it out, as JSON text;
 // "{}" where nothing is known.
 const char* class_defaults(const std::string& model_type);
+
+// The model_type of the language model that a composite model_type has where its text_config names none; any
+// other model_type is its own.
+std::string wrapped_type(const std::string& model_type);
+
+// Throws InputError where an unknown family is an encoder, or an encoder with a decoder.
+void refuse_encoders(const Config& config);
 
 // The family of that model_type; nullptr where none is known.
 const Family* find_family(const std::string& model_type);

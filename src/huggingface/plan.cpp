@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace memwall {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 
-constexpr Names kHiddenSize = {"hidden_size", "n_embd", "d_model", "model_dim"};
+constexpr Names kHiddenSize = {"hidden_size", "n_embd", "n_embed", "d_model", "model_dim"};
 constexpr Names kVocabSize = {"vocab_size", "padded_vocab_size", "n_vocab"};
 constexpr Names kWidths = {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "dff",
                            "mlp_hidden_size"};
@@ -39,6 +40,24 @@ ActivationKind read_activation(const Config& config, bool gated) {
 // A size that is used must be one.
 std::int64_t size_of(const Config& config, Names names, std::int64_t value) {
   return config.checked_size(names, value, 1, kMostSize);
+}
+
+// Wrappers whose class ties the head where the language model's own configuration says so, whatever the whole
+// checkpoint's says: older releases saved it there (configuration_NAME.py of transformers 5.24).
+constexpr std::array<std::string_view, 15> kForwardTies = {
+    "fast_vlm",         "glm4v",           "glm4v_moe",     "glm_ocr",      "hunyuan_vl",    "llava",
+    "llava_next_video", "llava_onevision", "minimax_m3_vl", "paddleocr_vl", "perception_lm", "qwen2_5_vl",
+    "qwen2_vl",         "shieldgemma2",    "video_llama_3"};
+
+// The whole checkpoint's word counts, then the language model's own, then the family's.
+bool read_tied(const Config& config, const Family& family) {
+  const Names names = {"tie_word_embeddings", "tie_embeddings", "tie_embedding"};
+  const bool inner = config.flag_or(names, family.tied);
+  const std::optional<bool> outer = config.outer_flag("tie_word_embeddings");
+  if (!outer) return inner;
+  const bool forwards =
+      std::find(kForwardTies.begin(), kForwardTies.end(), config.outer_type()) != kForwardTies.end();
+  return *outer || (forwards && config.nested() && config.states(names) && inner);
 }
 
 AttentionSpec read_attention(const Config& config, const Family& family, std::int64_t hidden) {
@@ -158,11 +177,12 @@ std::int64_t read_hidden_size(const Config& config) {
 std::int64_t read_layer_count(const Config& config) {
   const Names names = {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers"};
   std::int64_t count = config.integer_or(names, 0);
-  if (count == 0 && !config.has(names)) {
+  if (!config.states(names)) {  // a list tells more than the class's default
     const json::Value* types = config.layer_list(kLayerTypes);
-    count = types != nullptr
-                ? static_cast<std::int64_t>(types->items.size())
-                : static_cast<std::int64_t>(config.text_or({"hybrid_override_pattern"}, "").size());
+    const std::int64_t listed =
+        types != nullptr ? static_cast<std::int64_t>(types->items.size())
+                         : static_cast<std::int64_t>(config.text_or({"hybrid_override_pattern"}, "").size());
+    if (listed > 0) count = listed;
     if (count == 0) return config.integer(names);
   }
   return config.checked_size(names, count, 1, kMostLayers);
@@ -185,8 +205,7 @@ Plan read_plan(const Config& config, const Family& family, Format dtype) {
   plan.common.norm = family.norm;
   plan.common.weights = plan.common.head = plan.common.small = dtype;
   plan.head.vocab_size = size_of(config, kVocabSize, config.integer(kVocabSize));
-  const std::optional<bool> tied = config.outer_flag("tie_word_embeddings");
-  plan.head.tied = tied ? *tied : config.flag_or({"tie_word_embeddings", "tie_embeddings"}, family.tied);
+  plan.head.tied = read_tied(config, family);
   plan.head.bias = family.lm_head_bias;
   if (family.positions != nullptr && config.is_null({family.positions, "max_position_embeddings"}))
     config.fail_about({family.positions, "max_position_embeddings"},
@@ -201,6 +220,7 @@ Plan read_plan(const Config& config, const Family& family, Format dtype) {
       config.layer_texts(kLayerTypes, family.layer_kinds.empty() ? Known(kAttentions) : family.layer_kinds);
   plan.moe_layers = read_moe_layers(config, plan);
   if (family.adjust != nullptr) family.adjust(config, plan);
+  replace_head(config, plan);
   if (plan.moe.experts == 0) plan.moe_layers.assign(plan.moe_layers.size(), false);
   check_plan(config, family, plan);
   return plan;

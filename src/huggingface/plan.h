@@ -23,6 +23,10 @@ std::int64_t draft_layers(const Config& config);
 // sense.
 Plan read_plan(const Config& config, const Family& family, Format dtype);
 
+// Of checkpoints saved without a language model's head, by their architecture: no lm_head, and what stands in
+// its place.
+void replace_head(const Config& config, Plan& plan);
+
 // Layer `index` of the plan: its window, chunk and widths.
 LayerPlan plan_layer(const Config& config, const Family& family, const Plan& plan, std::int32_t index);
 

@@ -56,7 +56,9 @@ Block embedding_of(const Plan& plan) {
 
 // The same behind the layers.
 Block head_of(const Plan& plan) {
-  Block block = head_block(plan.common, plan.head);
+  HeadSpec spec = plan.head;
+  if (!plan.lm_head) spec.vocab_size = 0;
+  Block block = head_block(plan.common, spec);
   const auto lm_head = [&] {
     return std::find_if(block.tensors.begin(), block.tensors.end(),
                         [](const Tensor& tensor) { return tensor.role == Role::lm_head; });
@@ -163,11 +165,14 @@ std::string name_of(const std::string& path) {
 Model model_from_config(json::Document document, const std::string& name) {
   check_size(document);
   Config config(std::move(document));
+  const std::string text_type = wrapped_type(config.type().empty() ? config.outer_type() : config.type());
   const Family* family = find_family(config.type());
   if (family == nullptr && config.nested()) family = find_family(config.outer_type());
+  if (family == nullptr) family = find_family(text_type);
   // The first Mamba checkpoints name no type.
   if (config.type().empty() && config.has({"ssm_cfg"})) family = find_family("mamba_ssm");
-  config.set_defaults(class_defaults(config.type()));
+  if (family == nullptr) refuse_encoders(config);
+  config.set_defaults(class_defaults(text_type));
   read_hidden_size(config);
   config.set_layers(read_layer_count(config), draft_layers(config));
   try {

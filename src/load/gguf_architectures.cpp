@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "model/not_decoders.h"
+
 namespace memwall {
 namespace {
 
 constexpr auto kGelu = ActivationKind::gelu;
 constexpr auto kRelu = ActivationKind::relu;
 
-constexpr const char* kEncoder = "is an encoder, which embeds texts and decodes none";
 constexpr const char* kSpeech = "makes speech from text; it is no language model to decode with";
 constexpr const char* kDraft = "is the draft head of another model; name that model's file";
 constexpr const char* kDiffusion =
@@ -42,7 +43,7 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "baichuan", .own_head = true},
       {.name = "bailingmoe", .own_head = true},
       {.name = "bailingmoe2", .own_head = true},
-      {.name = "bert", .refusal = kEncoder},
+      {.name = "bert", .refusal = kIsEncoder},
       {.name = "bitnet"},
       {.name = "bloom", .activation = kGelu, .rotary = GgufRotary::never, .gated = false},
       {.name = "chameleon"},
@@ -66,14 +67,14 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "eagle3", .refusal = kDraft},
       {.name = "ernie4_5"},
       {.name = "ernie4_5-moe"},
-      {.name = "eurobert", .refusal = kEncoder},
+      {.name = "eurobert", .refusal = kIsEncoder},
       {.name = "exaone"},
       {.name = "exaone-moe", .rotary = GgufRotary::in_windows, .sliding = by_period(4)},
       {.name = "exaone4", .rotary = GgufRotary::in_windows, .sliding = kExaone4},
       {.name = "falcon", .activation = kGelu, .gated = false},
       {.name = "falcon-h1"},
       {.name = "gemma", .activation = kGelu},
-      {.name = "gemma-embedding", .refusal = kEncoder},
+      {.name = "gemma-embedding", .refusal = kIsEncoder},
       {.name = "gemma2", .activation = kGelu, .sliding = by_period(2, 4096)},
       {.name = "gemma3", .activation = kGelu, .sliding = by_period(6)},
       {.name = "gemma3n", .activation = kGelu, .sliding = by_period(5)},
@@ -104,8 +105,8 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "jais", .rotary = GgufRotary::never, .own_head = true},
       {.name = "jais2", .activation = kRelu, .gated = false},
       {.name = "jamba", .rotary = GgufRotary::never},
-      {.name = "jina-bert-v2", .refusal = kEncoder},
-      {.name = "jina-bert-v3", .refusal = kEncoder},
+      {.name = "jina-bert-v2", .refusal = kIsEncoder},
+      {.name = "jina-bert-v3", .refusal = kIsEncoder},
       {.name = "kimi-linear", .rotary = GgufRotary::never, .own_head = true},
       {.name = "laguna", .sliding = full_first(4)},
       {.name = "lfm2"},
@@ -113,7 +114,7 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "llada", .note = kDiffusion},
       {.name = "llada-moe", .own_head = true, .note = kDiffusion},
       {.name = "llama"},
-      {.name = "llama-embed", .refusal = kEncoder},
+      {.name = "llama-embed", .refusal = kIsEncoder},
       {.name = "llama4", .rotary = GgufRotary::in_windows, .sliding = kLlama4},
       {.name = "maincoder"},
       {.name = "mamba", .rotary = GgufRotary::never},
@@ -130,16 +131,16 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "minimax-m3", .own_head = true},
       {.name = "mistral3"},
       {.name = "mistral4"},
-      {.name = "modern-bert", .refusal = kEncoder},
+      {.name = "modern-bert", .refusal = kIsEncoder},
       {.name = "mpt", .activation = kGelu, .rotary = GgufRotary::never, .gated = false},
       {.name = "muse-glimmer", .rotary = GgufRotary::in_windows, .sliding = by_period(4), .own_head = true},
       {.name = "nanbeige"},
       {.name = "nemotron", .activation = kRelu, .gated = false, .own_head = true},
       {.name = "nemotron_h", .activation = kRelu, .rotary = GgufRotary::never, .gated = false},
       {.name = "nemotron_h_moe", .activation = kRelu, .rotary = GgufRotary::never, .gated = false},
-      {.name = "neo-bert", .refusal = kEncoder},
-      {.name = "nomic-bert", .refusal = kEncoder},
-      {.name = "nomic-bert-moe", .refusal = kEncoder},
+      {.name = "neo-bert", .refusal = kIsEncoder},
+      {.name = "nomic-bert", .refusal = kIsEncoder},
+      {.name = "nomic-bert-moe", .refusal = kIsEncoder},
       {.name = "olmo", .final_norm = false},
       {.name = "olmo2", .sliding = by_period(4), .own_head = true},
       {.name = "olmoe", .own_head = true},
@@ -183,8 +184,8 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {.name = "starcoder", .activation = kGelu, .rotary = GgufRotary::never, .gated = false},
       {.name = "starcoder2", .activation = kGelu, .gated = false},
       {.name = "step35", .sliding = kByKey},
-      {.name = "t5", .refusal = "has an encoder and a decoder; decoders alone are read"},
-      {.name = "t5encoder", .refusal = kEncoder},
+      {.name = "t5", .refusal = kIsEncoderDecoder},
+      {.name = "t5encoder", .refusal = kIsEncoder},
       {.name = "talkie", .own_head = true, .final_norm = false},
       {.name = "wavtokenizer-dec", .refusal = "decodes audio, not text"},
       {.name = "whisper",
