@@ -44,7 +44,7 @@ constexpr ClassDefaults kDefaults[] = {
      R"("intermediate_size": 22528, "sliding_window": 4096, "max_position_embeddings": 8192})"},
     {"ctrl",
      R"({"num_attention_heads": 16, "hidden_size": 1280, "num_hidden_layers": 48, "vocab_size": 246534, )"
-     R"("n_positions": 256})"},
+     R"("dff": 8192, "n_positions": 256})"},
     {"cwm",
      R"({"hidden_size": 6144, "num_hidden_layers": 64, "vocab_size": 128256, "num_attention_heads": 48, )"
      R"("num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 21504, "sliding_window": 8192, )"

@@ -76,6 +76,9 @@ std::vector<Block> llama4_mixer(const Config& config, const Plan& plan, const La
 void mimo_v2(const Config& config, Plan& plan) {
   config.layer_list({"moe_layer_freq"});  // of this family it is no number
   plan.attention.v_head_dim = config.integer_or({"v_head_dim"}, plan.attention.head_dim);
+  if (config.has({"hybrid_layer_pattern"})) return;
+  type_layers(
+      plan, [](std::int32_t i) { return i == 0 || i % 6 == 5; }, "sliding_attention");
 }
 
 // Sliding layers have heads of their own, and sinks.

@@ -200,6 +200,9 @@ bool is_on(const Config& config, const Switch& property) {
 Plan read_plan(const Config& config, const Family& family, Format dtype) {
   Plan plan;
   const std::int64_t hidden = read_hidden_size(config);
+  if (!config.states(kHiddenSize)) {
+    plan.notes.push_back(fmt::format("no hidden_size is stated: {}, its class's default, is taken", hidden));
+  }
   plan.layers = static_cast<std::int32_t>(read_layer_count(config));
   plan.common.hidden_size = hidden;
   plan.common.norm = family.norm;

@@ -124,7 +124,7 @@ TEST(BadValues, OfANestedModelStandInIt) {
   EXPECT_EQ(refusal(text + ", \"num_attention_heads\": 4, \"intermediate_size\": 6,\n\"head_dim\": 0.5}}"),
             "config.json:4:13: head_dim must be a whole number, 0 to 1125899906842624, not 0.5");
   EXPECT_EQ(refusal("{\"model_type\": \"llava\",\n \"text_config\": {\"model_type\": \"unknown\"}}"),
-            "config.json:2:17: no hidden_size (also called n_embd, d_model, model_dim)");
+            "config.json:2:17: no hidden_size (also called n_embd, n_embed, d_model, model_dim)");
 }
 
 // Multi-token-prediction layers follow the others in the lists of some checkpoints.

@@ -23,6 +23,28 @@ TEST(PublishedConfigs, ATextConfigTakesItsClassDefaults) {
             176247271424);
 }
 
+// Nothing but a model_type: what transformers builds of it.
+TEST(PublishedConfigs, EveryClassHasItsDefaults) {
+  const auto bare = [](const std::string& type) {
+    return total(read_text(R"({"model_type": ")" + type + "\"}"));
+  };
+  EXPECT_EQ(bare("gpt2"), 124439808);
+  EXPECT_EQ(bare("gptj"), 6050882784);
+  EXPECT_EQ(bare("gpt_neo"), 1315575808);
+  EXPECT_EQ(bare("codegen"), 6050882784);
+  EXPECT_EQ(bare("ctrl"), 1637964550);
+  EXPECT_EQ(bare("mpt"), 1311213568);
+  EXPECT_EQ(bare("xglm"), 564463616);
+  EXPECT_EQ(bare("bloom"), 16156544);
+  EXPECT_EQ(bare("rwkv"), 7392649216);
+  EXPECT_EQ(bare("gemma3n_text"), 6835235568);
+  EXPECT_EQ(bare("recurrent_gemma"), 2010263040);
+  EXPECT_EQ(bare("phimoe"), 41872793600);
+  EXPECT_EQ(bare("mllama"), 9775192080);
+  EXPECT_EQ(bare("glm4_moe_lite"), 29943390976 + 46 * 64) << "and what its routers add to scores";
+  EXPECT_EQ(bare("mimo_v2_flash"), 308778768832 + 47 * 256);
+}
+
 TEST(PublishedConfigs, AListOfLayersTellsMoreThanTheDefaultCount) {
   const Model model = read_text(R"({"model_type": "qwen2", "layer_types": ["full_attention"]})");
   EXPECT_EQ(model.layers, 1);

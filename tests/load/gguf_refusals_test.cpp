@@ -32,7 +32,7 @@ TEST_F(GgufModels, RefusesWhatIsNoModelToDecodeWith) {
   EXPECT_EQ(refusal("clip"),
             "its architecture, 'clip', is a vision or audio tower (mmproj); name the language model's file");
   EXPECT_EQ(refusal("bert"), "its architecture, 'bert', is an encoder, which embeds texts and decodes none");
-  EXPECT_THAT(refusal("t5"), HasSubstr("decoders alone are read"));
+  EXPECT_THAT(refusal("t5"), HasSubstr("is an encoder-decoder; memwall counts decoder-only models"));
   EXPECT_THAT(refusal("eagle3"), HasSubstr("the draft head of another model"));
   GgufWriter odd;
   odd.text("general.architecture", "two\nlines").tensor("token_embd.weight", "F32", {64});
