@@ -159,7 +159,7 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
                  rows.push_back(std::move(full));
                }
              }
-             if (rows.empty() && incomplete) rows.push_back({{"incomplete", true}});
+             if (rows.empty() && incomplete) rows.push_back(Json::object({{"incomplete", true}}));
              return rows;
            },
        .text =

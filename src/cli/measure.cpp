@@ -133,7 +133,7 @@ std::vector<Json> measure_rows(const Session& session, bool with_ops) {
   };
   add("decode", session.decode());
   add("prefill", session.prefill());
-  if (rows.empty() && incomplete) rows.push_back({{"incomplete", true}});  // interrupted before the first row
+  if (rows.empty() && incomplete) rows.push_back(Json::object({{"incomplete", true}}));  // interrupted before the first row
   return rows;
 }
 
