@@ -17,7 +17,7 @@ std::string_view compute_type_name(ComputeType type);
 struct PeakFigure {
   double tflops = 0;       // dense, 10^12 FLOP/s
   std::string accumulate;  // the accumulator's type, where the source says it
-  std::string source;
+  std::string source;      // empty: the file names none; "assumed": one of Card::assumed
 };
 
 struct Interconnect {
@@ -43,19 +43,21 @@ struct Card {
   std::string vendor;
   std::string architecture;
   double bandwidth_GBps = 0;
-  double capacity_GiB = 0;
-  double l2_MiB = 0;  // 0: unknown
+  double capacity_GiB = 0;  // 0: unknown
+  double l2_MiB = 0;        // 0: unknown
   // Kernels for it multiply what is stored in 8 bits and fewer as integers, activations quantised to 8 bits,
   // as a CPU's do: memwall's own for int4 groups, llama.cpp's for mxfp4 and a quantised KV cache too.
   bool quantises_activations = false;
   std::optional<Interconnect> interconnect;
   std::map<ComputeType, PeakFigure> peaks;
   Achievable achievable;
+  std::vector<std::string> assumed;  // a sentence each: what the file does not say and what stands for it
 
   double bytes_per_s() const { return bandwidth_GBps * 1e9; }
 };
 
-// Reads a card file (docs/card-format.md). Throws InputError with file, line and column.
+// Reads a card file (docs/card-format.md): a name and a bandwidth at least. What else it lacks follows the
+// rules of card/assumptions.h. Throws InputError with file, line and column.
 Card load_card_yaml(const std::string& path);
 
 // A shipped card's name or alias, however it is written ("NVIDIA GeForce RTX 4090", "rtx4090"), or a card

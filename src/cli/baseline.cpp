@@ -54,6 +54,7 @@ std::optional<Ridge> datasheet_ridge(const BaselineOptions& options) {
   std::vector<std::string> notes;
   const Card card = find_card(options.card, &notes);
   for (const std::string& taken : notes) note("--card: " + taken);
+  for (const std::string& sentence : card.assumed) warn(fmt::format("{}: {}", card.name, sentence));
   const Peak peak = peak_for(card, kF16);
   return Ridge{peak.flops_per_s / card.bytes_per_s(),
                fmt::format("{}, {}", card.title, compute_type_name(peak.type))};
