@@ -14,6 +14,7 @@
 #include "format/checked.h"
 #include "input/error.h"
 #include "input/numbers.h"
+#include "model/weight_assignment.h"
 #include "report/measured.h"
 #include "report/rows.h"
 
@@ -77,7 +78,7 @@ void require_few_steps(const MeasureOptions& options, const MeasureSettings& set
 
 MeasuredModel measured_model(const Model& model) {
   return {.ops = lower(model),
-          .weights = format_name(model.weights),
+          .weights = weights_label(model),
           .head_weights = format_name(model.head),
           .kv = std::string(kv_format_name(model.kv))};
 }
@@ -143,7 +144,7 @@ std::string measure_text(const Session& session, const std::vector<Model>& model
   std::string text = style.apply(Tone::bold, models.front().title);
   for (const Model& model : models) {
     text +=
-        style.apply(Tone::bold, fmt::format(", weights {} (lm_head {}), KV {}", format_name(model.weights),
+        style.apply(Tone::bold, fmt::format(", weights {} (lm_head {}), KV {}", weights_label(model),
                                             format_name(model.head), kv_format_name(model.kv)));
   }
   text += " on " + device_text(figures, style) + "\n";

@@ -16,6 +16,7 @@
 #include "input/printable.h"
 #include "input/suggest.h"
 #include "load/load_model.h"
+#include "model/weight_assignment.h"
 #include "report/rows.h"
 
 namespace memwall {
@@ -137,7 +138,9 @@ void ModelOptions::add(CLI::App& command) {
           "safetensors or a GGUF file")
       ->required();
   command.add_option("--weights", weights,
-                     "Weight format of the linears, e.g. f16, q8_0, q4_k, int4-g128, awq; a list");
+                     "Weight format of the linears, e.g. f16, q8_0, q4_k, int4-g128, awq; a list. Or of parts: "
+                     "experts=mxfp4,rest=q8_0 (attention, mlp, experts, shared_experts, router, lm_head, "
+                     "embedding, tensors like q_proj or *.down_proj); ';' between alternatives");
   command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");
   command.add_option("--kv", kv, "KV cache format, e.g. bf16, f8_e4m3, int8, q8_0; a list");
 }
@@ -145,12 +148,11 @@ void ModelOptions::add(CLI::App& command) {
 std::vector<Model> ModelOptions::load() const {
   std::optional<Format> head;
   if (!head_weights.empty()) head = parse_weights(head_weights, "--head-weights");
-  std::vector<std::optional<Format>> formats = {std::nullopt};
+  std::vector<WeightAssignment> assignments = {{}};
   if (!weights.empty()) {
-    formats.clear();
-    for (const std::string& name : split_list(weights, "--weights"))
-      formats.push_back(parse_weights(name, "--weights"));
-    formats = once_each(formats, "--weights", [](const auto& format) { return format_name(*format); });
+    assignments = parse_weight_assignments(
+        weights, "--weights", [](const std::string& name) { return parse_weights(name, "--weights"); });
+    assignments = once_each(assignments, "--weights", [](const auto& one) { return one.label(); });
   }
   std::vector<std::optional<KvFormat>> kvs = {std::nullopt};
   if (!kv.empty()) {
@@ -162,9 +164,9 @@ std::vector<Model> ModelOptions::load() const {
   const Model base = find_model(model, &notes);
   for (const std::string& taken : notes) note(taken);
   std::vector<Model> models;
-  for (const std::optional<Format>& format : formats) {
+  for (const WeightAssignment& assignment : assignments) {
     for (const std::optional<KvFormat>& cache : kvs) {
-      models.push_back(with_weights(base, format, head));
+      models.push_back(with_weights(base, assignment, head));
       if (cache) models.back().kv = *cache;
     }
   }

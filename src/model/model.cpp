@@ -116,15 +116,18 @@ struct EntryBytes {
   std::int64_t operator()(const RecurrentState&) const { return 0; }
 };
 
-// Entries one sequence of `context` tokens keeps.
+// Entries one sequence of `context` tokens keeps, windows and chunks being `beyond` tokens longer.
 struct EntriesKept {
   std::int64_t context;
+  std::int64_t beyond;
 
   std::int64_t operator()(const KvState& s) const {
-    if (s.window > 0) return std::min(s.window, context);
-    return s.chunk > 0 ? std::min(s.chunk, context) : context;
+    if (s.window > 0) return std::min(checked_add(s.window, beyond), context);
+    return s.chunk > 0 ? std::min(checked_add(s.chunk, beyond), context) : context;
   }
-  std::int64_t operator()(const LatentState& s) const { return entries_kept(s, context); }
+  std::int64_t operator()(const LatentState& s) const {
+    return s.window > 0 ? std::min(checked_add(s.window, beyond), context) : entries_kept(s, context);
+  }
   std::int64_t operator()(const IndexerState& s) const { return entries_kept(s, context); }
   std::int64_t operator()(const RecurrentState&) const { return 0; }
 };
@@ -159,9 +162,9 @@ std::int64_t entries_kept(const IndexerState& state, std::int64_t context) {
 
 std::int64_t entry_bytes(const State& state, KvFormat kv) { return std::visit(EntryBytes{kv}, state); }
 
-std::int64_t kv_cache_bytes(const Model& model, std::int64_t context) {
+std::int64_t kv_cache_bytes(const Model& model, std::int64_t context, std::int64_t beyond_window) {
   return sum_states(model, [&](const State& state) {
-    return checked_mul(entry_bytes(state, model.kv), std::visit(EntriesKept{context}, state));
+    return checked_mul(entry_bytes(state, model.kv), std::visit(EntriesKept{context, beyond_window}, state));
   });
 }
 
@@ -177,21 +180,26 @@ std::int64_t state_bytes(const Model& model) {
   });
 }
 
-std::optional<Format> main_format(const Model& model) {
-  std::vector<std::pair<Format, std::int64_t>> bytes;
+std::vector<std::pair<Format, std::int64_t>> formats_by_bytes(const Model& model) {
+  std::vector<std::pair<Format, std::int64_t>> formats;
   for (const Block& block : model.blocks) {
     for (const Tensor& tensor : block.tensors) {
       if (tensor.role != Role::linear && tensor.role != Role::expert) continue;
-      auto found = std::find_if(bytes.begin(), bytes.end(),
+      auto found = std::find_if(formats.begin(), formats.end(),
                                 [&](const auto& one) { return one.first == tensor.format; });
-      if (found == bytes.end()) found = bytes.insert(bytes.end(), {tensor.format, 0});
+      if (found == formats.end()) found = formats.insert(formats.end(), {tensor.format, 0});
       found->second = checked_add(found->second, checked_mul(tensor.bytes(), block_count(block)));
     }
   }
-  const auto most = std::max_element(bytes.begin(), bytes.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == bytes.end()) return std::nullopt;
-  return most->first;
+  std::stable_sort(formats.begin(), formats.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return formats;
+}
+
+std::optional<Format> main_format(const Model& model) {
+  const auto formats = formats_by_bytes(model);
+  if (formats.empty()) return std::nullopt;
+  return formats.front().first;
 }
 
 void check_sums(const Model& model) {
@@ -210,7 +218,10 @@ Model with_weights(Model model, std::optional<Format> weights, std::optional<For
     return weights && is_16bit(*weights) ? *weights : f16;
   };
   const Format head_16bit = is_16bit(model.head) ? model.head : small_format(model.weights);
-  if (weights) model.weights = *weights;
+  if (weights) {
+    model.weights = *weights;
+    model.weights_assigned.clear();
+  }
   if (head) {
     model.head = *head;
   } else if (weights) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -179,7 +180,9 @@ struct Model {
   std::int64_t max_context = 0;  // 0: unknown
   std::int32_t layers = 0;
   Format weights;  // the linears' format
-  Format head;     // the lm_head's and the embedding's
+  std::string
+      weights_assigned{};  // what --weights gave its parts (model/weight_assignment.h); empty: nothing
+  Format head;             // the lm_head's and the embedding's
   KvFormat kv = KvFormat::bf16;
   std::vector<Block> blocks;
   std::vector<Extra> extras;
@@ -214,9 +217,9 @@ std::int64_t read_bytes(const Model& model);
 // One entry for several tokens counts by its share.
 std::int64_t kv_bytes_per_token(const Model& model);
 
-// KV bytes of one sequence of `context` tokens: a windowed layer keeps its window only, a chunked one its
-// running chunk.
-std::int64_t kv_cache_bytes(const Model& model, std::int64_t context);
+// KV bytes of one sequence of `context` tokens: a windowed layer keeps its window and `beyond_window` tokens
+// more, a chunked one its running chunk and as many. With `beyond_window` = `context` all layers keep all.
+std::int64_t kv_cache_bytes(const Model& model, std::int64_t context, std::int64_t beyond_window = 0);
 
 // Bytes of one sequence's recurrent states, whatever its length.
 std::int64_t state_bytes(const Model& model);
@@ -225,7 +228,10 @@ std::int64_t state_bytes(const Model& model);
 // and for a shared cache.
 std::int64_t entry_bytes(const State& state, KvFormat kv);
 
-// The format that carries most bytes of the linears and experts; nothing where there are none of them.
+// The formats of the linears and experts and the bytes of each, most first.
+std::vector<std::pair<Format, std::int64_t>> formats_by_bytes(const Model& model);
+
+// The first of them; nothing where there are no linears.
 std::optional<Format> main_format(const Model& model);
 
 // Throws std::overflow_error where a sum that a command may print does not fit; what every reader ends with.
