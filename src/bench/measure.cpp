@@ -399,7 +399,8 @@ void Session::predict_steps() {
     for (MeasuredStep& measured : *steps) {
       std::vector<Op> ops;
       for (const MeasuredOp& op : measured.ops) ops.push_back(op.op);
-      Step step = cost_step(ops, measured.workload);
+      // The experts of a run are drawn evenly, so that much is known of its routing.
+      Step step = under_even_routing(cost_step(ops, measured.workload));
       // Alone an op finds its activations in a cache; only what memory must serve bounds it here.
       for (Cost& cost : step.costs) cost.activation_bytes = 0;
       measured.predicted = predict(step, card_of(found, step.total.state_bytes > 0));

@@ -159,7 +159,13 @@ void estimate(const EstimateOptions& options, const Invocation& invocation) {
 
   std::vector<std::int64_t> longest = grid.contexts;
   if (grid.prompt) longest.push_back(*grid.prompt);
-  const std::vector<std::string> warnings = warn_of(grid.models.front().model, longest);
+  std::vector<std::string> warnings = warn_of(grid.models.front().model, longest);
+  for (const Card& card : grid.cards) {
+    for (const std::string& sentence : card.assumed) {
+      warnings.push_back(fmt::format("{}: {}", card.name, sentence));
+      if (format != OutputFormat::table) warn(warnings.back());  // the text itself says it
+    }
+  }
   const std::uint64_t results =
       grid.cards.size() * grid.models.size() * grid.batches.size() * grid.contexts.size();
   write_estimates(grid, results, options, format, warnings, invocation, output);

@@ -42,6 +42,7 @@ struct CostOf {
     const double tokens = as_double(workload.rows());
     cost.experts_touched = experts_touched(expert.total, expert.per_token, tokens);
     cost.weight_bytes = cost.experts_touched * as_double(expert.each.weight_bytes());
+    cost.weight_bytes_least = as_double(least_experts(expert)) * as_double(expert.each.weight_bytes());
     add_rows(cost, expert.each, tokens * as_double(expert.per_token));
     return cost;
   }
@@ -161,8 +162,8 @@ struct CostOf {
 
 Cost Cost::times(double count) const {
   Cost cost = *this;
-  for (double* part : {&cost.weight_bytes, &cost.kv_read_bytes, &cost.kv_write_bytes, &cost.state_bytes,
-                       &cost.activation_bytes, &cost.flops}) {
+  for (double* part : {&cost.weight_bytes, &cost.weight_bytes_least, &cost.kv_read_bytes,
+                       &cost.kv_write_bytes, &cost.state_bytes, &cost.activation_bytes, &cost.flops}) {
     *part *= count;
   }
   return cost;
@@ -170,6 +171,7 @@ Cost Cost::times(double count) const {
 
 Cost& Cost::operator+=(const Cost& other) {
   weight_bytes += other.weight_bytes;
+  weight_bytes_least += other.weight_bytes_least;
   kv_read_bytes += other.kv_read_bytes;
   kv_write_bytes += other.kv_write_bytes;
   state_bytes += other.state_bytes;
@@ -178,7 +180,11 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-Cost cost_of(const Work& work, const Workload& workload) { return std::visit(CostOf{workload}, work); }
+Cost cost_of(const Work& work, const Workload& workload) {
+  Cost cost = std::visit(CostOf{workload}, work);
+  if (!std::holds_alternative<ExpertWork>(work)) cost.weight_bytes_least = cost.weight_bytes;
+  return cost;
+}
 
 double linear_flops(const LinearWork& linear, std::int64_t rows) {
   return flops_of_rows(linear, as_double(rows));
@@ -190,6 +196,10 @@ double experts_touched(std::int64_t experts, std::int64_t per_token, double toke
   const double skipped_by_one = 1 - as_double(per_token) / as_double(experts);
   const double touched = as_double(experts) * (1 - std::pow(skipped_by_one, tokens));
   return std::clamp(touched, as_double(per_token), as_double(experts));
+}
+
+std::int64_t least_experts(const ExpertWork& work) {
+  return std::max<std::int64_t>(0, std::min(work.per_token, work.total) - work.idle);
 }
 
 std::int64_t tokens_kept(const AttentionWork& attention, std::int64_t context) {
@@ -227,6 +237,12 @@ Step cost_step(const std::vector<Op>& ops, const Workload& workload) {
     step.costs.push_back(cost_of(op.work, workload).times(as_double(op.count())));
     step.total += step.costs.back();
   }
+  return step;
+}
+
+Step under_even_routing(Step step) {
+  for (Cost& cost : step.costs) cost.weight_bytes_least = cost.weight_bytes;
+  step.total.weight_bytes_least = step.total.weight_bytes;
   return step;
 }
 

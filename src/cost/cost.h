@@ -28,7 +28,9 @@ constexpr std::int64_t kMostContext = 1'000'000'000;
 // Bytes and FLOPs. Doubles, because expert bytes are expectations; all else is a whole number, exact up
 // to 2^53.
 struct Cost {
-  double weight_bytes = 0;  // weights, norms and biases, each read once a step
+  double weight_bytes = 0;  // weights, norms and biases, each read once a step; experts under even routing
+  // The same with the fewest experts that any routing can touch: what a ceiling may count.
+  double weight_bytes_least = 0;
   double kv_read_bytes = 0;
   double kv_write_bytes = 0;
   double state_bytes = 0;
@@ -37,9 +39,12 @@ struct Cost {
   double experts_touched = 0;  // in expectation, of one layer; 0 where there are none
 
   double kv_bytes() const { return kv_read_bytes + kv_write_bytes; }
-  // What no engine can avoid moving: activations may stay on chip.
+  // What an engine cannot avoid moving, as activations may stay on chip: under even routing, and whatever the
+  // routing is.
   double compulsory_bytes() const { return weight_bytes + kv_bytes() + state_bytes; }
+  double least_compulsory_bytes() const { return weight_bytes_least + kv_bytes() + state_bytes; }
   double bytes() const { return compulsory_bytes() + activation_bytes; }
+  double least_bytes() const { return least_compulsory_bytes() + activation_bytes; }
   double intensity() const { return bytes() > 0 ? flops / bytes() : 0; }
 
   Cost times(double count) const;  // experts_touched stays one layer's
@@ -55,6 +60,10 @@ double linear_flops(const LinearWork& linear, std::int64_t rows);
 // E (1 - (1 - k/E)^tokens): experts that `tokens` tokens touch in expectation under even, independent
 // routing of k of E. Between k and E.
 double experts_touched(std::int64_t experts, std::int64_t per_token, double tokens);
+
+// The fewest that any tokens can touch, all choosing alike: k, less the choices that run no expert (`idle` of
+// the router's outputs).
+std::int64_t least_experts(const ExpertWork& work);
 
 // Tokens a sequence of `context` tokens keeps for later steps: min(context, window); of a chunked layer those
 // of the running chunk.
@@ -79,5 +88,9 @@ struct Step {
 };
 
 Step cost_step(const std::vector<Op>& ops, const Workload& workload);
+
+// The step where the routing is known to be even, as that of experts drawn at random is: its least bytes are
+// then its expected ones.
+Step under_even_routing(Step step);
 
 }  // namespace memwall

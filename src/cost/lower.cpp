@@ -1,4 +1,5 @@
 // Blocks to ops: which operations a block runs, in what order, at what shapes.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -93,6 +94,15 @@ class Lowering {
     }
   }
 
+  // Outputs of a mixture's router beyond its experts: choices that run none (LongCat's zero experts).
+  std::int64_t idle_choices(const Tensor& expert) const {
+    if (block_.kind != BlockKind::moe) return 0;
+    const auto router = std::find_if(block_.tensors.begin(), block_.tensors.end(),
+                                     [](const Tensor& t) { return t.role == Role::router; });
+    if (router == block_.tensors.end()) return 0;
+    return std::max<std::int64_t>(0, router->out - expert.copies);
+  }
+
   void linear(const Tensor& tensor) {
     if (tensor.name.ends_with(kDownProj) && !has_sub_norm(tensor)) activation(tensor);
     const Tensor* bias = find(tensor.name + ".bias");
@@ -105,7 +115,10 @@ class Lowering {
                           .last_token_only = tensor.role == Role::lm_head};
     Work wrapped = work;
     if (tensor.role == Role::expert) {
-      wrapped = ExpertWork{.each = work, .total = tensor.copies, .per_token = block_.experts_per_token};
+      wrapped = ExpertWork{.each = work,
+                           .total = tensor.copies,
+                           .per_token = block_.experts_per_token,
+                           .idle = idle_choices(tensor)};
     } else if (tensor.role == Role::router) {
       wrapped = RouterWork{.linear = work, .per_token = block_.experts_per_token};
     }

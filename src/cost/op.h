@@ -43,6 +43,7 @@ struct ExpertWork {
   LinearWork each;
   std::int64_t total = 0;
   std::int64_t per_token = 0;
+  std::int64_t idle = 0;  // outputs of the router that stand for no expert (LongCat)
 
   bool operator==(const ExpertWork&) const = default;
 };

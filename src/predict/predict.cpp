@@ -150,9 +150,10 @@ Speed speed_of(double seconds, double tokens, double users, Bound bound) {
 OpPrediction predict_op(const Op& op, const Cost& cost, const Card& card) {
   OpPrediction prediction;
   prediction.peak = peak_for(card, op.work);
-  const double memory_s = cost.bytes() / card.bytes_per_s();
+  const double memory_s = cost.least_bytes() / card.bytes_per_s();
   const double compute_s = cost.flops / prediction.peak.flops_per_s;
   prediction.ceiling_s = std::max(memory_s, compute_s);
+  prediction.ceiling_even_routing_s = std::max(cost.bytes() / card.bytes_per_s(), compute_s);
   prediction.bound = memory_s >= compute_s ? Bound::memory : Bound::compute;
   prediction.expected_s = expected_terms(op, cost, prediction.peak, card).total();
   return prediction;
@@ -190,22 +191,26 @@ Prediction predict(const Step& step, const Card& card) {
   const double compulsory = step.total.compulsory_bytes();
   prediction.intensity = compulsory > 0 ? step.total.flops / compulsory : 0;
 
-  const double memory_s = compulsory / card.bytes_per_s();
-  const Bound bound = memory_s >= compute_s ? Bound::memory : Bound::compute;
   const double users = static_cast<double>(step.workload.batch);
   const double tokens = static_cast<double>(step.workload.rows());
-  prediction.ceiling = speed_of(std::max(memory_s, compute_s), tokens, users, bound);
+  const auto memory_s = [&](double bytes) { return bytes / card.bytes_per_s(); };
+  const auto ceiling = [&](double bytes) {
+    return speed_of(std::max(memory_s(bytes), compute_s), tokens, users,
+                    memory_s(bytes) >= compute_s ? Bound::memory : Bound::compute);
+  };
+  prediction.ceiling = ceiling(step.total.least_compulsory_bytes());
+  prediction.ceiling_even_routing = ceiling(compulsory);
 
   Bound expected_bound = memory_bound_s >= compute_bound_s ? Bound::memory : Bound::compute;
   if (overhead_s > std::max(memory_bound_s, compute_bound_s)) expected_bound = Bound::overhead;
-  // Constants of a class must not promise more than the datasheet allows.
-  expected_s = std::max({expected_s, memory_s, compute_s});
+  // Constants of a class must not promise more than the datasheet allows under the routing they assume.
+  expected_s = std::max({expected_s, memory_s(compulsory), compute_s});
   static_cast<Speed&>(prediction.expected) = speed_of(expected_s, tokens, users, expected_bound);
   const double spread = card.achievable.spread;
   prediction.expected.low_tokens_per_s = prediction.expected.tokens_per_s * (1 - spread);
   prediction.expected.high_tokens_per_s =
       std::min(prediction.expected.tokens_per_s * (1 + spread), prediction.ceiling.tokens_per_s);
-  prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes <= card.l2_MiB * kMiB;
+  prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes_least <= card.l2_MiB * kMiB;
   return prediction;
 }
 
@@ -216,13 +221,34 @@ MemoryFit memory_fit(const Model& model, const Step& step, const Card& card) {
     const double one_copy = step.costs[i].activation_bytes / static_cast<double>((*step.ops)[i].count());
     largest_activation = std::max(largest_activation, one_copy);
   }
-  fit.required_bytes =
-      static_cast<double>(stored_bytes(model)) +
-      static_cast<double>(step.workload.batch) *
-          static_cast<double>(checked_add(kv_cache_bytes(model, step.workload.context), state_bytes(model))) +
-      largest_activation;
-  fit.capacity_bytes = card.capacity_GiB * kGiB;
+  const auto sequences = static_cast<double>(step.workload.batch);
+  const std::int64_t context = step.workload.context;
+  const auto kv = [&](std::int64_t beyond_window) {
+    return sequences * static_cast<double>(kv_cache_bytes(model, context, beyond_window));
+  };
+  fit.kv_bytes = kv(0);
+  fit.kv_micro_batch_bytes = kv(kMicroBatch);
+  fit.kv_full_bytes = kv(context);
+  fit.required_bytes = static_cast<double>(stored_bytes(model)) + fit.kv_bytes +
+                       sequences * static_cast<double>(state_bytes(model)) + largest_activation;
+  if (card.capacity_GiB > 0) fit.capacity_bytes = card.capacity_GiB * kGiB;
   return fit;
+}
+
+std::optional<bool> MemoryFit::fits() const {
+  if (!capacity_bytes) return std::nullopt;
+  return required_bytes <= *capacity_bytes;
+}
+
+std::optional<double> MemoryFit::headroom_bytes() const {
+  if (!capacity_bytes) return std::nullopt;
+  return *capacity_bytes - required_bytes;
+}
+
+bool MemoryFit::tight() const {
+  if (!fits().value_or(false)) return false;
+  return *headroom_bytes() < kKeptBack * *capacity_bytes ||
+         required_bytes - kv_bytes + kv_full_bytes > *capacity_bytes;
 }
 
 }  // namespace memwall

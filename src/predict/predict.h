@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,24 +49,44 @@ struct ExpectedSpeed : Speed {
 
 struct OpPrediction {
   Peak peak;
-  double ceiling_s = 0;         // max(bytes / W, FLOPs / P), of all copies
-  double expected_s = 0;        // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies
-  Bound bound = Bound::memory;  // of the ceiling
+  double ceiling_s = 0;               // max(least bytes / W, FLOPs / P), of all copies
+  double ceiling_even_routing_s = 0;  // the same with the experts that even routing touches
+  double expected_s = 0;              // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies
+  Bound bound = Bound::memory;        // of the ceiling
 };
 
+// The share of a card that engines leave alone: vLLM plans with 0.9 to 0.92 of it (gpu_memory_utilization in
+// its config/cache.py), and drivers show less than the datasheet states.
+constexpr double kKeptBack = 0.1;
+
+// Tokens beyond the window that llama.cpp holds of a sliding layer: a micro-batch (n_ubatch;
+// llama_kv_cache_iswa).
+constexpr std::int64_t kMicroBatch = 512;
+
+// Memory that a step needs, at the least: no allocator's slack, no engine's own buffers.
 struct MemoryFit {
-  double required_bytes = 0;  // weights, KV of B sequences of S tokens, the largest op's activations
-  double capacity_bytes = 0;
-  bool fits() const { return required_bytes <= capacity_bytes; }
+  double required_bytes =
+      0;                // weights, KV and state of B sequences of S tokens, the largest op's activations
+  double kv_bytes = 0;  // of that: sliding layers hold their window and no more
+  double kv_micro_batch_bytes = 0;       // the cache where they hold a micro-batch besides
+  double kv_full_bytes = 0;              // and where an engine pages all layers alike, at the full context
+  std::optional<double> capacity_bytes;  // nothing where the card's file does not say
+
+  std::optional<bool> fits() const;              // nothing where the capacity is unknown
+  std::optional<double> headroom_bytes() const;  // capacity less what is required
+  // Fits on paper, but reaches into what engines leave alone, or does not fit with all layers paged alike.
+  bool tight() const;
 };
 
 struct Prediction {
   std::vector<OpPrediction> ops;   // in the step's order
   Peak peak;                       // of the format that carries most FLOPs
   double ridge = 0;                // FLOP/byte: that peak over the bandwidth
-  double intensity = 0;            // FLOPs over compulsory bytes
-  Speed ceiling;                   // max(compulsory bytes / W, sum FLOPs / P)
-  ExpectedSpeed expected;          // the sum over kernels
+  double intensity = 0;            // FLOPs over compulsory bytes, experts under even routing
+  Speed ceiling;                   // max(least compulsory bytes / W, sum FLOPs / P): whatever the routing is
+  Speed ceiling_even_routing;      // the same of the experts that even routing touches: no bound, as real
+                                   // routing is uneven; equal to the ceiling where there are no experts
+  ExpectedSpeed expected;          // the sum over kernels, experts under even routing
   bool weights_fit_cache = false;  // DRAM does not bound weights that stay in the last cache
 };
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "format/units.h"
+#include "model/weight_assignment.h"
 #include "report/text.h"
 
 namespace memwall {
@@ -37,9 +39,17 @@ std::string ops_table(const Estimate& e, const Style& style) {
   return table.render(style);
 }
 
+// Whether uneven routing could read fewer weights than the expectation says.
+bool routing_matters(const Step& step) { return step.total.weight_bytes_least < step.total.weight_bytes; }
+
 std::string reads_table(const Estimate& e, const Style& style) {
   const Cost& total = e.step.total;
-  Table table({{"a step moves", Align::left}, {""}, {"bytes"}, {"share"}, {"at least"}});
+  const bool routed = routing_matters(e.step);
+  Table table({{routed ? "under even routing a step moves" : "a step moves", Align::left},
+               {""},
+               {"bytes"},
+               {"share"},
+               {routed ? "takes" : "at least"}});
   const auto row = [&](const char* name, double bytes) {
     if (bytes <= 0) return;
     table.row({name, human_bytes(bytes), thousands(bytes),
@@ -52,6 +62,7 @@ std::string reads_table(const Estimate& e, const Style& style) {
   row("state", total.state_bytes);
   table.rule();
   row("in all", total.compulsory_bytes());
+  if (routed) row("the least any routing moves", total.least_compulsory_bytes());
   return table.render(style);
 }
 
@@ -60,21 +71,33 @@ std::string moe_note(const Estimate& e) {
   for (std::size_t i = 0; i < e.step.ops->size(); ++i) {
     const auto* expert = std::get_if<ExpertWork>(&(*e.step.ops)[i].work);
     if (expert == nullptr) continue;
-    return fmt::format(
-        "experts    {} of {} a layer touched, in expectation under even, independent routing\n",
-        significant(e.step.costs[i].experts_touched, 3), expert->total);
+    std::string text =
+        fmt::format("experts    {} of {} a layer touched, in expectation under even, independent routing",
+                    significant(e.step.costs[i].experts_touched, 3), expert->total);
+    if (routing_matters(e.step)) text += fmt::format("; {} at least", least_experts(*expert));
+    return text + "\n";
   }
   return "";
 }
 
-std::string why(const Prediction& p) {
+std::string why(const Estimate& e) {
+  const Prediction& p = e.prediction;
   const bool below = p.intensity < p.ridge;
-  const bool memory = p.ceiling.bound == Bound::memory;
+  // Intensity and this bound both count the bytes of even routing; the ceiling's may be another.
+  const bool memory = p.ceiling_even_routing.bound == Bound::memory;
   // The ridge is one type's; where ops compute in several, the bound may lie on its other side.
-  return fmt::format("{} FLOP/byte, {} the ridge of {} ({}){} {} bounds it", significant(p.intensity, 4),
-                     below ? "below" : "at or above", significant(p.ridge, 4), compute_type_name(p.peak.type),
-                     below == memory ? ":" : ", but ops of other types make the difference:",
-                     memory ? "memory" : "arithmetic");
+  std::string text =
+      fmt::format("{} FLOP/byte, {} the ridge of {} ({}){} {} bounds it", significant(p.intensity, 4),
+                  below ? "below" : "at or above", significant(p.ridge, 4), compute_type_name(p.peak.type),
+                  below == memory ? ":" : ", but ops of other types make the difference:",
+                  memory ? "memory" : "arithmetic");
+  if (routing_matters(e.step)) {
+    text += "\n           under even routing";
+    if (p.ceiling.bound != p.ceiling_even_routing.bound)
+      text += fmt::format("; {} bounds the ceiling, which counts the least bytes",
+                          p.ceiling.bound == Bound::memory ? "memory" : "arithmetic");
+  }
+  return text;
 }
 
 std::string speeds(const Speed& speed, std::int64_t batch) {
@@ -83,29 +106,76 @@ std::string speeds(const Speed& speed, std::int64_t batch) {
   return text + fmt::format(", {} a step", human_time(speed.ms_per_step / 1e3));
 }
 
+// A promise names its terms: drafted tokens that are accepted come on top.
+std::string ceiling_lines(const Estimate& e, const Style& style) {
+  const std::int64_t batch = e.step.workload.batch;
+  const bool fits = e.memory.fits().value_or(true);
+  std::string text =
+      style.apply(Tone::bold, fmt::format("ceiling    {}", speeds(e.prediction.ceiling, batch)));
+  text += fits ? "  (no run is faster, for one token a step)\n"
+               : style.apply(Tone::bad, "  (no run's: does not fit)") + "\n";
+  if (routing_matters(e.step)) {
+    text += fmt::format("even       {}  (under even routing: no bound)\n",
+                        speeds(e.prediction.ceiling_even_routing, batch));
+  }
+  const bool provisional = e.card->achievable.provisional;
+  text += fmt::format("expected   {}  ({}–{}{}{})\n", speeds(e.prediction.expected, batch),
+                      significant(e.prediction.expected.low_tokens_per_s, 3),
+                      significant(e.prediction.expected.high_tokens_per_s, 3),
+                      routing_matters(e.step) ? ", even routing" : "",
+                      !provisional              ? ""
+                      : routing_matters(e.step) ? ", provisional"  // no room for more
+                                                : ", provisional constants");
+  return text;
+}
+
+// What is needed, of what there is, and what an engine needs on top.
+std::string memory_lines(const Estimate& e, const Style& style) {
+  const MemoryFit& fit = e.memory;
+  std::string text = fmt::format("memory     at least {}", human_gib(fit.required_bytes));
+  const std::optional<bool> fits = fit.fits();
+  if (!fits) {
+    text += "; the card's capacity is not known\n";
+  } else if (!*fits) {
+    text +=
+        fmt::format(" of {}: {}\n", human_gib(*fit.capacity_bytes), style.apply(Tone::bad, "does not fit"));
+    text += "           so the speeds above are not those of a run on one card\n";
+  } else {
+    text += fmt::format(" of {}: fits{}, {} spare\n", human_gib(*fit.capacity_bytes),
+                        fit.tight() ? style.apply(Tone::warn, " on paper") : "",
+                        human_gib(*fit.headroom_bytes()));
+    if (*fit.headroom_bytes() < kKeptBack * *fit.capacity_bytes)
+      text +=
+          "           engines keep about a tenth back: vLLM plans with 0.90 to 0.92 of a card\n"
+          "           (gpu_memory_utilization), and drivers show less than the datasheet\n";
+  }
+  if (fit.kv_full_bytes > fit.kv_bytes) {
+    text += fmt::format(
+        "           the KV cache in it, {}, is of windows alone; llama.cpp holds {} tokens more of\n"
+        "           each, {}; an engine that pages all layers alike holds {}\n",
+        human_gib(fit.kv_bytes), kMicroBatch, human_gib(fit.kv_micro_batch_bytes),
+        human_gib(fit.kv_full_bytes));
+  }
+  return text;
+}
+
 std::string one_text(const Estimate& e, const Style& style) {
   const Workload& w = e.step.workload;
   std::string text =
       style.apply(Tone::bold, fmt::format("{} on {}", e.model->title, e.card->title)) +
       fmt::format("\nbatch {}, context {}, weights {} (lm_head {}), KV {}\n\n", w.batch, w.context,
-                  format_name(e.model->weights), format_name(e.model->head), kv_format_name(e.model->kv));
+                  stored_formats(*e.model), format_name(e.model->head), kv_format_name(e.model->kv));
   text += ops_table(e, style) + "\n" + reads_table(e, style) + "\n";
   text += moe_note(e);
-  text += fmt::format("intensity  {}\n", why(e.prediction));
-  text += style.apply(Tone::bold, fmt::format("ceiling    {}", speeds(e.prediction.ceiling, w.batch))) +
-          fmt::format("  (no run can be faster)\n");
-  text += fmt::format("expected   {}  ({}–{}{})\n", speeds(e.prediction.expected, w.batch),
-                      significant(e.prediction.expected.low_tokens_per_s, 3),
-                      significant(e.prediction.expected.high_tokens_per_s, 3),
-                      e.card->achievable.provisional ? ", provisional constants" : "");
+  text += fmt::format("intensity  {}\n", why(e));
+  text += ceiling_lines(e, style);
   if (e.prefill) {
     text += fmt::format("prefill    {} prompt tokens: first token after {}, at the least {}\n",
                         e.prefill_step->workload.context, human_time(e.prefill->expected.ms_per_step / 1e3),
                         human_time(e.prefill->ceiling.ms_per_step / 1e3));
   }
-  text += fmt::format("memory     {} of {}: {}\n", human_gib(e.memory.required_bytes),
-                      human_gib(e.memory.capacity_bytes),
-                      e.memory.fits() ? "fits" : style.apply(Tone::bad, "does not fit"));
+  text += memory_lines(e, style);
+  for (const std::string& sentence : e.card->assumed) text += wrapped("assumed    " + sentence);
   if (e.step.total.weight_bytes > 0 && e.prediction.weights_fit_cache) {
     text +=
         style.apply(Tone::warn,
@@ -124,11 +194,19 @@ struct GridKey {
 
 const GridKey kGridKeys[] = {
     {"card", Align::left, [](const Estimate& e) { return e.card->name; }},
-    {"weights", Align::left, [](const Estimate& e) { return format_name(e.model->weights); }},
+    {"weights", Align::left, [](const Estimate& e) { return weights_label(*e.model); }},
     {"KV", Align::left, [](const Estimate& e) { return std::string(kv_format_name(e.model->kv)); }},
     {"batch", Align::right, [](const Estimate& e) { return fmt::format("{}", e.step.workload.batch); }},
     {"context", Align::right, [](const Estimate& e) { return fmt::format("{}", e.step.workload.context); }},
 };
+
+// GiB are what is needed at the least, so "yes" has its shades.
+Table::Cell fit_cell(const MemoryFit& fit) {
+  const std::optional<bool> fits = fit.fits();
+  if (!fits) return {"?", Tone::warn};
+  if (!*fits) return {"no", Tone::bad};
+  return fit.tight() ? Table::Cell("tight", Tone::warn) : Table::Cell("yes");
+}
 
 std::string grid_text(const std::vector<Estimate>& estimates, const Style& style) {
   const Estimate& first = estimates.front();
@@ -143,13 +221,18 @@ std::string grid_text(const std::vector<Estimate>& estimates, const Style& style
       varying.push_back(key);
     }
   }
-  bool prefill = false;
-  for (const Estimate& e : estimates) prefill = prefill || e.prefill.has_value();
+  const auto any = [&](auto holds) { return std::any_of(estimates.begin(), estimates.end(), holds); };
+  const bool prefill = any([](const Estimate& e) { return e.prefill.has_value(); });
+  const bool routed = any([](const Estimate& e) { return routing_matters(e.step); });
+  const bool unfit = any([](const Estimate& e) { return !e.memory.fits().value_or(true); });
+  const bool tight = any([](const Estimate& e) { return e.memory.tight(); });
   std::vector<Table::Column> columns;
   for (const GridKey& key : varying) columns.push_back({key.title, key.align});
   for (const char* title : {"moves", "FLOP/byte"}) columns.push_back({title});
   columns.push_back({"bound", Align::left});
-  for (const char* title : {"ceiling", "expected", "GiB"}) columns.push_back({title});
+  columns.push_back({"ceiling"});
+  if (routed) columns.push_back({"even"});
+  for (const char* title : {"expected", "GiB"}) columns.push_back({title});
   columns.push_back({"fits", Align::left});
   if (prefill) columns.push_back({"TTFT"});
   Table table(columns);
@@ -159,15 +242,35 @@ std::string grid_text(const std::vector<Estimate>& estimates, const Style& style
     cells.emplace_back(human_bytes(e.step.total.compulsory_bytes()));
     cells.emplace_back(significant(e.prediction.intensity, 3));
     cells.push_back(bound_cell(e.prediction.ceiling.bound));
-    cells.emplace_back(significant(e.prediction.ceiling.tokens_per_s, 4));
-    cells.emplace_back(significant(e.prediction.expected.tokens_per_s, 3));
+    const std::optional<bool> fits = e.memory.fits();
+    const char* mark = fits.value_or(true) ? "" : "*";
+    const auto speed = [&](double tokens_per_s, int digits) {
+      cells.emplace_back(significant(tokens_per_s, digits) + mark);
+    };
+    speed(e.prediction.ceiling.tokens_per_s, 4);
+    if (routed) speed(e.prediction.ceiling_even_routing.tokens_per_s, 4);
+    speed(e.prediction.expected.tokens_per_s, 3);
     cells.emplace_back(significant(e.memory.required_bytes / kGiB, 3));
-    cells.emplace_back(e.memory.fits() ? "yes" : "no", e.memory.fits() ? Tone::plain : Tone::bad);
-    if (prefill) cells.emplace_back(e.prefill ? human_time(e.prefill->expected.ms_per_step / 1e3) : "");
+    cells.push_back(fit_cell(e.memory));
+    if (prefill)
+      cells.emplace_back(e.prefill ? human_time(e.prefill->expected.ms_per_step / 1e3) + mark : "");
     table.row(std::move(cells));
   }
-  return style.apply(Tone::bold, first.model->title) + "\n" + common +
-         "ceiling and expected in tokens/s\n\n" + table.render(style);
+  std::string text = style.apply(Tone::bold, first.model->title) + "\n" + common +
+                     "ceiling and expected in tokens/s, for one token a step\n\n" + table.render(style);
+  if (routed)
+    text += "even: the ceiling were routing even, which moves, FLOP/byte and expected assume; no bound\n";
+  if (unfit) text += "*: does not fit in the card's memory: no run there has these speeds\n";
+  if (tight)
+    text += "tight: fits on paper, but engines keep a tenth back, or page sliding layers like full ones\n";
+  std::vector<const Card*> told;
+  for (const Estimate& e : estimates) {
+    if (std::find(told.begin(), told.end(), e.card) != told.end()) continue;
+    told.push_back(e.card);
+    for (const std::string& sentence : e.card->assumed)
+      text += wrapped(fmt::format("{}, assumed: {}", e.card->name, sentence));
+  }
+  return text;
 }
 
 }  // namespace

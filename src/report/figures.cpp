@@ -4,6 +4,7 @@
 
 #include "format/units.h"
 #include "model/components.h"
+#include "model/weight_assignment.h"
 
 namespace memwall {
 namespace {
@@ -80,7 +81,7 @@ Json model_figures(const Model& model) {
   json["hidden_size"] = model.hidden_size > 0 ? Json(model.hidden_size) : Json(nullptr);
   json["vocab_size"] = model.vocab_size > 0 ? Json(model.vocab_size) : Json(nullptr);
   json["max_context"] = model.max_context > 0 ? Json(model.max_context) : Json(nullptr);
-  json["weights"] = format_name(model.weights);
+  json["weights"] = weights_label(model);
   json["head_weights"] = format_name(model.head);
   json["kv"] = std::string(kv_format_name(model.kv));
   json["parameters"] = {{"total", count.total}, {"embedding", count.embedding}, {"active", count.active}};
@@ -122,6 +123,7 @@ Json op_figures(const Op& op, const Cost& cost, const OpPrediction* prediction) 
   std::visit(ShapeFigures{json, cost}, op.work);
   json["bytes"] = number(cost.bytes());
   json["weight_bytes"] = number(cost.weight_bytes);
+  if (op.kind() == OpKind::expert) json["weight_bytes_least"] = number(cost.weight_bytes_least);
   json["kv_bytes"] = number(cost.kv_bytes());
   json["state_bytes"] = number(cost.state_bytes);
   json["activation_bytes"] = number(cost.activation_bytes);
@@ -132,6 +134,8 @@ Json op_figures(const Op& op, const Cost& cost, const OpPrediction* prediction) 
     json["bound"] = std::string(bound_name(prediction->bound));
     json["peak"] = std::string(compute_type_name(prediction->peak.type));
     json["ceiling_us"] = number(prediction->ceiling_s * 1e6);
+    if (op.kind() == OpKind::expert)
+      json["ceiling_even_routing_us"] = number(prediction->ceiling_even_routing_s * 1e6);
     json["expected_us"] = number(prediction->expected_s * 1e6);
   }
   return json;
@@ -145,9 +149,13 @@ Json speed_figures(const Speed& speed) {
 }
 
 Json byte_figures(const Cost& total) {
-  return {{"weights", number(total.weight_bytes)},  {"kv", number(total.kv_bytes())},
-          {"kv_read", number(total.kv_read_bytes)}, {"kv_write", number(total.kv_write_bytes)},
-          {"state", number(total.state_bytes)},     {"activations", number(total.activation_bytes)},
+  return {{"weights", number(total.weight_bytes)},
+          {"weights_least", number(total.weight_bytes_least)},
+          {"kv", number(total.kv_bytes())},
+          {"kv_read", number(total.kv_read_bytes)},
+          {"kv_write", number(total.kv_write_bytes)},
+          {"state", number(total.state_bytes)},
+          {"activations", number(total.activation_bytes)},
           {"total", number(total.bytes())}};
 }
 
@@ -160,13 +168,31 @@ Json ops_figures(const Step& step, const Prediction* prediction) {
   return ops;
 }
 
+bool has_experts(const Step& step) {
+  return std::any_of(step.ops->begin(), step.ops->end(),
+                     [](const Op& op) { return op.kind() == OpKind::expert; });
+}
+
+Json memory_figures(const MemoryFit& fit) {
+  const auto gib = [](std::optional<double> bytes) { return bytes ? number(*bytes / kGiB) : Json(nullptr); };
+  const std::optional<bool> fits = fit.fits();
+  return {{"required_GiB", gib(fit.required_bytes)},
+          {"capacity_GiB", gib(fit.capacity_bytes)},
+          {"fits", fits ? Json(*fits) : Json(nullptr)},
+          {"headroom_GiB", gib(fit.headroom_bytes())},
+          {"tight", fits ? Json(fit.tight()) : Json(nullptr)},
+          {"kv_GiB", gib(fit.kv_bytes)},
+          {"kv_micro_batch_GiB", gib(fit.kv_micro_batch_bytes)},
+          {"kv_full_GiB", gib(fit.kv_full_bytes)}};
+}
+
 Json estimate_figures(const Estimate& e, bool with_ops) {
   Json json;
   json["card"] = e.card->name;
   json["model"] = e.model->name;
   json["batch"] = e.step.workload.batch;
   json["context"] = e.step.workload.context;
-  json["weights"] = format_name(e.model->weights);
+  json["weights"] = weights_label(*e.model);
   json["head_weights"] = format_name(e.model->head);
   json["kv"] = std::string(kv_format_name(e.model->kv));
   json["tensor_parallel"] = 1;
@@ -176,18 +202,20 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
   json["intensity"] = number(e.prediction.intensity);
   json["ridge"] = number(e.prediction.ridge);
   json["peak"] = std::string(compute_type_name(e.prediction.peak.type));
+  const bool fits = e.memory.fits().value_or(true);
+  json["speeds_note"] = fits ? Json(nullptr) : Json(kNotARun);
   json["ceiling"] = speed_figures(e.prediction.ceiling);
+  const bool experts = has_experts(e.step);
+  if (experts) {
+    json["ceiling_even_routing"] = speed_figures(e.prediction.ceiling_even_routing);
+    json["routing"] = "even, independent";
+  }
   Json expected = speed_figures(e.prediction.expected);
   expected["low_tokens_per_s"] = number(e.prediction.expected.low_tokens_per_s);
   expected["high_tokens_per_s"] = number(e.prediction.expected.high_tokens_per_s);
   expected["provisional"] = e.card->achievable.provisional;
   json["expected"] = std::move(expected);
-  json["memory"] = {{"required_GiB", number(e.memory.required_bytes / kGiB)},
-                    {"capacity_GiB", number(e.memory.capacity_bytes / kGiB)},
-                    {"fits", e.memory.fits()}};
-  const bool has_experts = std::any_of(e.step.ops->begin(), e.step.ops->end(),
-                                       [](const Op& op) { return op.kind() == OpKind::expert; });
-  if (has_experts) json["routing"] = "even, independent";
+  json["memory"] = memory_figures(e.memory);
   if (e.prediction.weights_fit_cache) json["weights_fit_cache"] = true;
   if (e.prefill) {
     const double tokens = static_cast<double>(e.prefill_step->workload.rows());
@@ -196,8 +224,11 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
                        {"ttft_ms", number(e.prefill->expected.ms_per_step)},
                        {"tokens_per_s", number(tokens / seconds)},
                        {"ceiling_ttft_ms", number(e.prefill->ceiling.ms_per_step)},
+                       {"ceiling_tokens_per_s", number(e.prefill->ceiling.tokens_per_s)},
                        {"flops", number(e.prefill_step->total.flops)},
                        {"bound", std::string(bound_name(e.prefill->expected.bound))}};
+    if (experts)
+      json["prefill"]["ceiling_even_routing_ttft_ms"] = number(e.prefill->ceiling_even_routing.ms_per_step);
   }
   if (with_ops) json["ops"] = ops_figures(e.step, &e.prediction);
   return json;
@@ -211,7 +242,7 @@ Json card_figures(const Card& card) {
   json["vendor"] = card.vendor;
   json["architecture"] = card.architecture;
   json["bandwidth_GBps"] = number(card.bandwidth_GBps);
-  json["capacity_GiB"] = number(card.capacity_GiB);
+  json["capacity_GiB"] = card.capacity_GiB > 0 ? number(card.capacity_GiB) : Json(nullptr);
   json["l2_MiB"] = card.l2_MiB > 0 ? number(card.l2_MiB) : Json(nullptr);
   if (card.interconnect) {
     json["interconnect"] = {{"name", card.interconnect->name}, {"GBps", number(card.interconnect->GBps)}};
@@ -231,6 +262,7 @@ Json card_figures(const Card& card) {
                         {"compute_share", number(card.achievable.compute_share)},
                         {"kernel_us", number(card.achievable.kernel_us)},
                         {"spread", number(card.achievable.spread)}};
+  if (!card.assumed.empty()) json["assumed"] = card.assumed;
   return json;
 }
 

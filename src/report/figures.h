@@ -20,7 +20,7 @@ Json op_figures(const Op& op, const Cost& cost, const OpPrediction* prediction);
 // {ms_per_step, tokens_per_s, tokens_per_s_per_user}, and the bound.
 Json speed_figures(const Speed& speed);
 
-// bytes.{weights, kv, kv_read, kv_write, state, activations, total}.
+// bytes.{weights, weights_least, kv, kv_read, kv_write, state, activations, total}.
 Json byte_figures(const Cost& total);
 
 // One entry of estimate's results[]: a workload on a card. `prefill` is null where none was asked for.
@@ -34,6 +34,15 @@ struct Estimate {
   std::optional<Prediction> prefill;
 };
 Json estimate_figures(const Estimate& estimate, bool with_ops);
+
+// memory.{required_GiB, capacity_GiB, fits, headroom_GiB, ...}; null where the capacity is unknown.
+Json memory_figures(const MemoryFit& fit);
+
+// Whether some of the step's ops run experts, so that its bytes depend on the routing.
+bool has_experts(const Step& step);
+
+// What the speeds of a result are that does not fit.
+constexpr const char* kNotARun = "does not fit in the card's memory: no run there has these speeds";
 
 // ops[] of a step under a card.
 Json ops_figures(const Step& step, const Prediction* prediction);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/components.h"
+#include "model/weight_assignment.h"
 #include "report/rows.h"
 #include "report/text.h"
 
@@ -10,7 +11,9 @@ namespace memwall {
 namespace {
 
 std::string thousands_of(std::int64_t value) { return thousands(static_cast<double>(value)); }
+// What moves is told in GB, as bandwidth is, and what is held in GiB, as capacity is.
 std::string bytes_of(std::int64_t value) { return human_bytes(static_cast<double>(value)); }
+std::string held_of(std::int64_t value) { return human_binary(static_cast<double>(value)); }
 
 std::string heading(const Model& model, const Style& style) {
   std::string rest = fmt::format("  {}, {} layers", model.architecture, model.layers);
@@ -48,13 +51,13 @@ std::string components_table(const Model& model, const Style& style) {
   const double read = static_cast<double>(read_bytes(model));
   for (const Component& c : components_of(model)) {
     table.row(
-        {c.name, thousands_of(c.parameters), bytes_of(c.stored_bytes),
+        {c.name, thousands_of(c.parameters), held_of(c.stored_bytes),
          c.read_bytes > 0 ? bytes_of(c.read_bytes) : "",
          c.read_bytes > 0 ? fmt::format("{:.1f} %", 100 * static_cast<double>(c.read_bytes) / read) : ""});
   }
   for (const Extra& extra : model.extras) {
     table.row({extra.what, extra.parameters > 0 ? thousands_of(extra.parameters) : "",
-               extra.bytes > 0 ? bytes_of(extra.bytes) : "", "not run", ""});
+               extra.bytes > 0 ? held_of(extra.bytes) : "", "not run", ""});
   }
   return table.render(style) + "\n";
 }
@@ -78,16 +81,15 @@ std::string totals_table(const Model& model, std::int64_t context, const Style& 
   if (model.published) published_row(model, totals);
   totals.row({"  in the embedding", thousands_of(count.embedding), "gathered by row, not read"});
   totals.row({"  read a token", thousands_of(count.active), ""});
-  totals.row(
-      {"weights stored", human_gib(static_cast<double>(stored_bytes(model))),
-       fmt::format("{} (lm_head and embedding {})", format_name(model.weights), format_name(model.head))});
+  totals.row({"weights stored", held_of(stored_bytes(model)),
+              fmt::format("{} (lm_head and embedding {})", stored_formats(model), format_name(model.head))});
   totals.row({"weights read a step", bytes_of(read_bytes(model)), ""});
   totals.row(
       {"KV cache a token", bytes_of(kv_bytes_per_token(model)), std::string(kv_format_name(model.kv))});
-  totals.row({fmt::format("KV cache at {} tokens", context), bytes_of(kv_cache_bytes(model, context)),
-              "a sequence"});
+  totals.row(
+      {fmt::format("KV cache at {} tokens", context), held_of(kv_cache_bytes(model, context)), "a sequence"});
   if (state_bytes(model) > 0)
-    totals.row({"recurrent state", bytes_of(state_bytes(model)), "a sequence, of whatever length"});
+    totals.row({"recurrent state", held_of(state_bytes(model)), "a sequence, of whatever length"});
   return totals.render(style);
 }
 
@@ -104,8 +106,10 @@ std::string inspect_text(const Model& model, const std::vector<Op>& ops, const S
 
 std::string inspect_pair_text(const Model& a, const Model& b, std::int64_t context, const Style& style) {
   Table table({{"", Align::left}, {a.name}, {b.name}, {"ratio"}});
-  const auto row = [&](const std::string& what, std::int64_t x, std::int64_t y, auto text) {
+  // What a model does not have, or does not say, is blank.
+  const auto row = [&](const std::string& what, std::int64_t x, std::int64_t y, auto shown) {
     if (x == 0 && y == 0) return;
+    const auto text = [&](std::int64_t value) { return value == 0 ? std::string() : shown(value); };
     const std::string ratio =
         x > 0 && y > 0 ? significant(static_cast<double>(y) / static_cast<double>(x), 4) : "";
     table.row({what, text(x), text(y), ratio});
@@ -118,14 +122,14 @@ std::string inspect_pair_text(const Model& a, const Model& b, std::int64_t conte
   row("layers", a.layers, b.layers, thousands_of);
   row("hidden size", a.hidden_size, b.hidden_size, thousands_of);
   row("vocabulary", a.vocab_size, b.vocab_size, thousands_of);
-  table.row({"weights", format_name(a.weights), format_name(b.weights), ""});
+  table.row({"weights", stored_formats(a), stored_formats(b), ""});
   table.row({"KV format", std::string(kv_format_name(a.kv)), std::string(kv_format_name(b.kv)), ""});
-  row("weights stored", stored_bytes(a), stored_bytes(b), bytes_of);
+  row("weights stored", stored_bytes(a), stored_bytes(b), held_of);
   row("weights read a step", read_bytes(a), read_bytes(b), bytes_of);
   row("KV cache a token", kv_bytes_per_token(a), kv_bytes_per_token(b), bytes_of);
   row(fmt::format("KV cache at {} tokens", context), kv_cache_bytes(a, context), kv_cache_bytes(b, context),
-      bytes_of);
-  row("recurrent state", state_bytes(a), state_bytes(b), bytes_of);
+      held_of);
+  row("recurrent state", state_bytes(a), state_bytes(b), held_of);
   table.rule();
   std::vector<Component> parts = components_of(a);
   const std::vector<Component> others = components_of(b);

@@ -144,6 +144,10 @@ std::string with_prefix(double value, std::string_view unit, double base,
 
 std::string human_bytes(double bytes) { return with_prefix(bytes, "B", 1000, {"", "k", "M", "G", "T", "P"}); }
 
+std::string human_binary(double bytes) {
+  return with_prefix(bytes, "B", 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi"});
+}
+
 std::string human_flops(double flops) {
   return with_prefix(flops, "FLOP", 1000, {"", "k", "M", "G", "T", "P"});
 }

@@ -53,6 +53,7 @@ std::size_t display_width(std::string_view utf8);
 // Three or four significant digits with a decimal prefix: "15.01 GB", "131.1 kB", "512 B".
 std::string human_bytes(double bytes);
 std::string human_gib(double bytes);                // "15.0 GiB", binary
+std::string human_binary(double bytes);             // "14.96 GiB", "27.00 MiB", "512 B"
 std::string human_flops(double flops);              // "15.0 GFLOP"
 std::string human_time(double seconds);             // "3.155 ms", "12.4 us"
 std::string significant(double value, int digits);  // "316.95", "1.013", never in exponents

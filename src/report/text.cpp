@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "model/weight_assignment.h"
+
 namespace memwall {
 
 namespace {
@@ -77,7 +79,7 @@ std::string models_text(const std::vector<Model>& models, const Style& style) {
     const ParameterCount count = count_parameters(model);
     table.row({model.name, human_count(static_cast<double>(count.total)),
                human_count(static_cast<double>(count.active)), fmt::format("{}", model.layers),
-               format_name(model.weights), human_gib(static_cast<double>(stored_bytes(model))),
+               stored_formats(model), human_gib(static_cast<double>(stored_bytes(model))),
                human_bytes(static_cast<double>(kv_bytes_per_token(model))),
                model.max_context > 0 ? fmt::format("{}", model.max_context) : ""});
   }
@@ -93,7 +95,7 @@ std::string cards_text(const std::vector<Card>& cards, const Style& style) {
   Table ridges(columns);
   for (const Card& card : cards) {
     std::vector<Table::Cell> cells = {card.name, significant(card.bandwidth_GBps, 4),
-                                      significant(card.capacity_GiB, 3),
+                                      card.capacity_GiB > 0 ? significant(card.capacity_GiB, 3) : "",
                                       card.l2_MiB > 0 ? significant(card.l2_MiB, 3) : ""};
     std::vector<Table::Cell> ridge_cells = cells;
     for (const ComputeType type : types) {

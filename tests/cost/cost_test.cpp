@@ -45,6 +45,7 @@ void expect_equal(const Cost& a, const Cost& b) {
   EXPECT_EQ(a.state_bytes, b.state_bytes);
   EXPECT_EQ(a.activation_bytes, b.activation_bytes);
   EXPECT_EQ(a.flops, b.flops);
+  EXPECT_EQ(a.weight_bytes_least, b.weight_bytes_least);
   EXPECT_EQ(a.experts_touched, b.experts_touched);
 }
 
@@ -58,6 +59,7 @@ TEST(LinearCost, AtOneRow) {
   EXPECT_EQ(cost.weight_bytes, 30);      // 3·5·2
   EXPECT_EQ(cost.activation_bytes, 16);  // (5 + 3)·2
   EXPECT_EQ(cost.flops, 30);             // 2·3·5
+  EXPECT_EQ(cost.weight_bytes_least, 30);
   EXPECT_EQ(cost.kv_bytes(), 0);
   EXPECT_EQ(cost.state_bytes, 0);
   EXPECT_EQ(cost.experts_touched, 0);
@@ -237,15 +239,44 @@ TEST(ExpertCost, ReadsTheTouchedAndComputesTheChosen) {
   EXPECT_EQ(one.flops, 2 * 2 * 128);
   EXPECT_EQ(one.activation_bytes, 2 * 24 * 2);
   EXPECT_EQ(one.experts_touched, 2);
+  EXPECT_EQ(one.weight_bytes_least, 2 * 256);
 
   const Cost eight = cost_of(work, decode(8, 10));
   EXPECT_DOUBLE_EQ(eight.weight_bytes, 7.1990966796875 * 256);
   EXPECT_EQ(eight.flops, 16 * 2 * 128);
   EXPECT_EQ(eight.activation_bytes, 16 * 24 * 2);
   EXPECT_DOUBLE_EQ(eight.experts_touched, 7.1990966796875);
+  // All eight may choose the same two.
+  EXPECT_EQ(eight.weight_bytes_least, 2 * 256);
+  EXPECT_EQ(eight.least_compulsory_bytes(), 2 * 256);
+  EXPECT_EQ(eight.least_bytes(), 2 * 256 + 16 * 24 * 2);
 
   // A prompt's tokens choose as a batch's do.
   expect_equal(cost_of(work, prefill(2, 4)), eight);
+}
+
+TEST(ExpertCost, ChoicesThatRunNoExpertLowerTheLeast) {
+  ExpertWork work{.each = linear(16, 8), .total = 8, .per_token = 2, .idle = 1};
+  EXPECT_EQ(least_experts(work), 1);
+  EXPECT_EQ(cost_of(work, decode(8, 10)).weight_bytes_least, 256);
+  work.idle = 4;
+  EXPECT_EQ(least_experts(work), 0);
+  EXPECT_EQ(cost_of(work, decode(8, 10)).weight_bytes_least, 0);
+  work = {.each = linear(16, 8), .total = 2, .per_token = 4};
+  EXPECT_EQ(least_experts(work), 2);
+}
+
+TEST(Step, UnderEvenRoutingTheLeastIsTheExpected) {
+  const std::vector<Op> ops = {{.name = "experts",
+                                .work = ExpertWork{.each = linear(16, 8), .total = 8, .per_token = 2},
+                                .layers = {0, 1}},
+                               {.name = "linear", .work = linear(3, 5), .layers = {}}};
+  const Step step = cost_step(ops, decode(8, 10));
+  EXPECT_EQ(step.total.weight_bytes_least, 2 * 2 * 256 + 30);
+  const Step even = under_even_routing(step);
+  EXPECT_DOUBLE_EQ(even.total.weight_bytes_least, 2 * 7.1990966796875 * 256 + 30);
+  EXPECT_EQ(even.costs[0].weight_bytes_least, even.costs[0].weight_bytes);
+  EXPECT_EQ(even.total.weight_bytes, step.total.weight_bytes);
 }
 
 TEST(ExpertCost, ABiasBelongsToTheExpert) {
@@ -284,6 +315,7 @@ TEST(ElementwiseCost, ReadsItsInputsWritesOneOutput) {
 
 TEST(Cost, AddsAndMultiplies) {
   const Cost one{.weight_bytes = 1,
+                 .weight_bytes_least = 0.5,
                  .kv_read_bytes = 2,
                  .kv_write_bytes = 4,
                  .state_bytes = 8,
@@ -296,6 +328,8 @@ TEST(Cost, AddsAndMultiplies) {
   EXPECT_EQ(one.intensity(), 2);
   const Cost three = one.times(3);
   EXPECT_EQ(three.bytes(), 93);
+  EXPECT_EQ(three.weight_bytes_least, 1.5);
+  EXPECT_EQ(three.least_bytes(), 91.5);
   EXPECT_EQ(three.flops, 186);
   EXPECT_EQ(three.experts_touched, 3);  // of one layer
   Cost sum = one;

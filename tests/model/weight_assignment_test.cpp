@@ -77,7 +77,7 @@ Model small() {
   return read_model(
       "name: m\nweights: bf16\nhidden_size: 64\nvocab_size: 96\nlayers:\n"
       "  - attention: {heads: 4, bias: true}\n"
-      "    moe: {experts: 4, per_token: 1, intermediate: 32, shared_intermediate: 32}\n"
+      "    moe: {experts: 4, per_token: 1, intermediate: 32, shared: {intermediate: 32}}\n"
       "  - attention: {heads: 4}\n"
       "    mlp: {intermediate: 32}\n");
 }

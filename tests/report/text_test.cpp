@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "load/load_model.h"
+#include "model/weight_assignment.h"
 #include "model/yaml_model.h"
 #include "paths.h"
 #include "tests/report/golden.h"
@@ -89,8 +90,9 @@ TEST(EstimateFigures, ByHand) {
   const Lowered one(model_from_yaml(yaml::parse("name: one\nlayers:\n  - proj: [100, 10]\n", "one.yaml")));
   const Card card = load_card_yaml(kFixtures + "round-card.yaml");
   const Json json = estimate_figures(estimate(one, card, 1, 1024), true);
-  EXPECT_EQ(json["bytes"].dump(),
-            R"({"weights":2000,"kv":0,"kv_read":0,"kv_write":0,"state":0,"activations":220,"total":2220})");
+  EXPECT_EQ(
+      json["bytes"].dump(),
+      R"({"weights":2000,"weights_least":2000,"kv":0,"kv_read":0,"kv_write":0,"state":0,"activations":220,"total":2220})");
   EXPECT_EQ(json["flops"], 2000);
   EXPECT_EQ(json["intensity"], 1);
   EXPECT_EQ(json["ridge"], 100);
@@ -265,6 +267,161 @@ TEST(Text, SaysOnWhichSideOfTheRidgeTheStepLies) {
   EXPECT_NE(mixed.find("below the ridge of 206.1 (bf16), but ops of other types"), std::string::npos)
       << mixed;
   EXPECT_NE(mixed.find("arithmetic bounds it"), std::string::npos) << mixed;
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Text, TheCeilingNamesItsTerms) {
+  const Lowered llama(find_model("llama-3.1-8b"));
+  const std::string text = estimate_text({estimate(llama, find_card("h200"), 1, 1024)}, false, kPlain);
+  EXPECT_TRUE(holds(text, "(no run is faster, for one token a step)")) << text;
+  EXPECT_FALSE(holds(text, "even")) << text;
+}
+
+// Eight tokens of Mixtral may all choose the same two experts.
+TEST(Text, TheBoundUnderEvenRoutingIsCalledAnAssumption) {
+  const Lowered mixtral(find_model("mixtral-8x7b"));
+  const Card card = find_card("h200");
+  const Estimate eight = estimate(mixtral, card, 8, 1024);
+  const std::string text = estimate_text({eight}, false, kPlain);
+  EXPECT_TRUE(holds(text,
+                    "\nexperts    7.20 of 8 a layer touched, in expectation under even, independent routing; "
+                    "2 at least\n"))
+      << text;
+  EXPECT_TRUE(holds(text, "\nceiling    1445.1 tokens/s, 180.6 a user, 5.536 ms a step  (no run")) << text;
+  EXPECT_TRUE(holds(
+      text, "\neven       450.76 tokens/s, 56.35 a user, 17.75 ms a step  (under even routing: no bound)"))
+      << text;
+  EXPECT_TRUE(holds(text, "memory bounds it\n           under even routing\n")) << text;
+  EXPECT_TRUE(holds(text, "under even routing a step moves")) << text;
+  EXPECT_TRUE(holds(text, "\nthe least any routing moves")) << text;
+  EXPECT_TRUE(holds(text, "26,572,496,896")) << text;
+  const std::string grid = estimate_text({eight, estimate(mixtral, card, 1, 1024)}, false, kPlain);
+  EXPECT_TRUE(holds(grid, "ceiling   even  expected")) << grid;
+  EXPECT_TRUE(holds(grid, "\neven: the ceiling were routing even")) << grid;
+
+  const Json json = estimate_figures(eight, false);
+  EXPECT_EQ(json["bytes"]["weights_least"], 25'497'706'496);
+  EXPECT_NEAR(json["bytes"]["weights"].get<double>(), 84'113'825'792, 1e6);
+  EXPECT_NEAR(json["ceiling"]["tokens_per_s"].get<double>(), 1445.1, 0.05);
+  const Json& even = json["ceiling_even_routing"];
+  EXPECT_NEAR(even["tokens_per_s"].get<double>(), 450.76, 0.005);
+  EXPECT_NEAR(even["tokens_per_s_per_user"].get<double>(), 56.345, 0.005);
+  EXPECT_NEAR(even["ms_per_step"].get<double>(), 17.748, 0.0005);
+  EXPECT_EQ(even["bound"], "memory");
+  EXPECT_EQ(json["routing"], "even, independent");
+  EXPECT_LE(json["expected"]["high_tokens_per_s"], json["ceiling"]["tokens_per_s"]);
+  EXPECT_FALSE(estimate_figures(estimate(Lowered(find_model("llama-3.1-8b")), card, 8, 1024), false)
+                   .contains("ceiling_even_routing"));
+}
+
+// The ceiling's own bound is told where it is another than that of the bytes of even routing.
+TEST(Text, WhereTheLeastBytesAreBoundByArithmetic) {
+  const Lowered mixtral(find_model("mixtral-8x7b"));
+  Card card = find_card("h200");
+  for (auto& [type, peak] : card.peaks) peak.tflops /= 10;  // a ridge of 21
+  const std::string text = estimate_text({estimate(mixtral, card, 48, 1)}, false, kPlain);
+  EXPECT_TRUE(holds(
+      text, "(bf16): memory bounds it\n           under even routing; arithmetic bounds the ceiling, which"))
+      << text;
+}
+
+TEST(Text, MemoryIsALowerBoundWithItsHeadroom) {
+  const Lowered oss(find_model("gpt-oss-20b"));
+  std::string text = estimate_text({estimate(oss, find_card("h200"), 32, 8192)}, false, kPlain);
+  EXPECT_TRUE(holds(text, "\nmemory     at least 18.9 GiB of 141 GiB: fits, 122 GiB spare\n")) << text;
+  EXPECT_TRUE(holds(text,
+                    "the KV cache in it, 6.09 GiB, is of windows alone; llama.cpp holds 512 tokens more of\n"
+                    "           each, 6.47 GiB; an engine that pages all layers alike holds 12.0 GiB\n"))
+      << text;
+
+  const Lowered llama(with_weights(find_model("llama-3.1-8b"), *find_format("q4_k"), std::nullopt));
+  const Card card = find_card("rtx-4090");
+  const Estimate full = estimate(llama, card, 1, 160'900);
+  text = estimate_text({full}, false, kPlain);
+  EXPECT_TRUE(holds(text, "at least 23.8 GiB of 24.0 GiB: fits on paper, 0.151 GiB spare\n")) << text;
+  EXPECT_TRUE(holds(text, "vLLM plans with 0.90 to 0.92 of a card")) << text;
+  const std::string grid = estimate_text({full, estimate(llama, card, 1, 1024)}, false, kPlain);
+  EXPECT_TRUE(holds(grid, "  tight\n")) << grid;
+  EXPECT_TRUE(holds(grid, "\ntight: fits on paper, but engines keep a tenth back")) << grid;
+  const Json memory = estimate_figures(full, false)["memory"];
+  EXPECT_EQ(memory["fits"], true);
+  EXPECT_EQ(memory["tight"], true);
+  EXPECT_NEAR(memory["headroom_GiB"].get<double>(), 0.151, 0.0005);
+}
+
+TEST(Text, ACapacityThatIsNotKnownIsNotZero) {
+  const Lowered llama(find_model("llama-3.1-8b"));
+  Card card = find_card("h200");
+  card.capacity_GiB = 0;
+  const Estimate e = estimate(llama, card, 1, 1024);
+  const Json memory = estimate_figures(e, false)["memory"];
+  for (const char* key : {"capacity_GiB", "fits", "headroom_GiB", "tight"})
+    EXPECT_TRUE(memory[key].is_null()) << key;
+  EXPECT_TRUE(card_figures(card)["capacity_GiB"].is_null());
+  EXPECT_TRUE(
+      holds(estimate_text({e}, false, kPlain), "at least 15.1 GiB; the card's capacity is not known\n"));
+  EXPECT_TRUE(holds(estimate_text({e, e}, false, kPlain), "  ?\n"));
+  EXPECT_FALSE(holds(cards_text({card}, kPlain), " 0 "));
+}
+
+TEST(Text, SpeedsOfWhatDoesNotFitAreMarked) {
+  const Lowered llama(find_model("llama-3.1-70b"));
+  const Card small = find_card("rtx-4090");
+  const Card large = find_card("mi300x");
+  const Estimate no = estimate(llama, small, 1, 1024, 64);
+  const Estimate yes = estimate(llama, large, 1, 1024);
+  const std::string one = estimate_text({no}, false, kPlain);
+  EXPECT_TRUE(holds(one, "(no run's: does not fit)\n")) << one;
+  EXPECT_FALSE(holds(one, "no run is faster")) << one;
+  EXPECT_TRUE(holds(one, "so the speeds above are not those of a run on one card\n")) << one;
+  const std::string grid = estimate_text({no, yes}, false, kPlain);
+  EXPECT_TRUE(holds(grid, "7.234*")) << grid;
+  EXPECT_TRUE(holds(grid, "6.38*")) << grid;
+  EXPECT_TRUE(holds(grid, " ms*\n")) << grid;
+  EXPECT_TRUE(holds(grid, "\n*: does not fit in the card's memory: no run there has these speeds\n")) << grid;
+  EXPECT_FALSE(holds(estimate_text({yes, yes}, false, kPlain), "*"));
+  EXPECT_EQ(estimate_figures(no, false)["speeds_note"],
+            "does not fit in the card's memory: no run there has these speeds");
+  EXPECT_TRUE(estimate_figures(yes, false)["speeds_note"].is_null());
+}
+
+TEST(Text, WhatWasAssumedOfACardIsSaid) {
+  const Lowered llama(find_model("llama-3.1-8b"));
+  Card card = find_card("h200");
+  card.assumed = {"this and that"};
+  const Estimate e = estimate(llama, card, 1, 1024);
+  EXPECT_TRUE(holds(estimate_text({e}, false, kPlain), "\nassumed    this and that\n"));
+  EXPECT_TRUE(holds(estimate_text({e, e}, false, kPlain), "\nh200, assumed: this and that\n"));
+  EXPECT_EQ(card_figures(card)["assumed"][0], "this and that");
+}
+
+TEST(Text, PartsOfTheirOwnFormatAreTold) {
+  const Model base = find_model("gpt-oss-20b");
+  EXPECT_EQ(model_figures(base)["weights"], "mxfp4");
+  const WeightAssignment parts{.rest = find_format("q8_0"), .items = {{"experts", *find_format("mxfp4")}}};
+  const Lowered q8(with_weights(base, parts, std::nullopt));
+  const Estimate e = estimate(q8, find_card("rtx-4090"), 1, 512);
+  EXPECT_EQ(estimate_figures(e, false)["weights"], "experts=mxfp4,rest=q8_0");
+  EXPECT_EQ(estimate_figures(e, false)["head_weights"], "q8_0");
+  // Measured with llama.cpp and the usual GGUF: 280 tokens/s (ai-benchmarks#43).
+  EXPECT_GT(e.prediction.ceiling.tokens_per_s, 280);
+  EXPECT_NEAR(e.prediction.ceiling.tokens_per_s, 390, 0.5);
+  EXPECT_TRUE(holds(estimate_text({e}, false, kPlain), "weights experts=mxfp4,rest=q8_0 (lm_head q8_0)"));
+  EXPECT_TRUE(holds(estimate_text({e, estimate(Lowered(base), *e.card, 1, 512)}, false, kPlain),
+                    "experts=mxfp4,rest=q8_0"));
+}
+
+// The same figure has the same unit whether one model is shown or two.
+TEST(Text, OneModelAndTwoAgreeOnUnits) {
+  const Lowered a(find_model("llama-3.1-8b"));
+  const Step step = cost_step(a.ops, {.phase = Phase::decode, .batch = 1, .context = 1024});
+  const std::string one = inspect_text(a.model, a.ops, step, kPlain);
+  const std::string two = inspect_pair_text(a.model, a.model, 1024, kPlain);
+  for (const char* figure : {"14.96 GiB", "15.01 GB", "131.1 kB", "128.0 MiB"}) {
+    EXPECT_TRUE(holds(one, figure)) << figure << one;
+    EXPECT_TRUE(holds(two, figure)) << figure << two;
+  }
 }
 
 TEST(Text, SaysWhenItDoesNotFit) {
