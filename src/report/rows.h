@@ -12,8 +12,9 @@ namespace memwall {
 // values joined by ';' (arrays of objects are left out: they are rows of their own).
 Json flatten(const Json& object);
 
-// Rows that are written one at a time, though their columns are the union of all rows' keys, in order of first
-// appearance: every row is shown to note() first, and made again to be written. A missing value is empty.
+// Rows that are written one at a time, though their columns are the union of all rows' keys, in order of
+// first appearance: every row is shown to note() first, and made again to be written. A missing value is
+// empty.
 class RowWriter {
  public:
   void note(const Json& row);

@@ -122,6 +122,13 @@ TEST(PublishedConfigs, FamiliesOfTheirOwn) {
   EXPECT_EQ(total(read_small("minimax_m1", kDense)), total(read_small("minimax_text_01", kDense)));
 }
 
+TEST(PublishedConfigs, KeysThatTellOfNothingMoreLeaveTheFiguresExact) {
+  EXPECT_FALSE(read_small("moshi", kDense + R"(, "num_codebooks": 8)").approximate);
+  EXPECT_FALSE(read_small("mixformer-sequential", R"("n_layer": 2, "n_head": 4, "n_inner": null,
+      "architecture": {"block_cls": "parallel", "mlp": {"mlp_cls": "fused_mlp"}})")
+                   .approximate);
+}
+
 TEST(PublishedConfigs, ModelsWithoutAnLmHead) {
   const auto saved_as = [](const std::string& type, const std::string& architecture,
                            const std::string& keys = "") {
