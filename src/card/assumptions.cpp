@@ -19,8 +19,9 @@ const Achievable kDefault{.class_name = "default",
                           .spread = 0.3,
                           .source = "between the classes of the shipped cards"};
 
-// FLOP/byte above every shipped card's ridge (16-bit 419 and f32 106, L40S) and those of small cards with
-// large tensor cores and slow memory. 8-bit units are twice as fast as 16-bit ones, 4-bit four times.
+// FLOP/byte above every shipped card's ridge (16-bit 458, DGX Spark; f32 116, Strix Halo) and those of small
+// cards with large tensor cores and slow memory. 8-bit units are twice as fast as 16-bit ones, 4-bit four
+// times.
 constexpr double kRidge16 = 1000;
 constexpr double kRidge32 = 250;
 // The middle of the shipped cards' 16-bit ridges, on which the expected speed rests instead.
@@ -43,6 +44,7 @@ const std::vector<Achievable>& achievable_classes() {
       {"gddr-consumer", true, 0.90, 0.85, 8.0, 0.15, "as configs/cards/rtx-4090.yaml"},
       {"apple", true, 0.86, 0.65, 30.0, 0.15, "as configs/cards/m2-ultra.yaml"},
       {"amd-hbm", true, 0.70, 0.50, 12.0, 0.30, "as configs/cards/mi300x.yaml"},
+      {"unified-memory", true, 0.85, 0.60, 10.0, 0.30, "as configs/cards/dgx-spark.yaml"},
   };
   return classes;
 }

@@ -134,7 +134,8 @@ std::vector<Json> measure_rows(const Session& session, bool with_ops) {
   };
   add("decode", session.decode());
   add("prefill", session.prefill());
-  if (rows.empty() && incomplete) rows.push_back(Json::object({{"incomplete", true}}));  // interrupted before the first row
+  if (rows.empty() && incomplete)
+    rows.push_back(Json::object({{"incomplete", true}}));  // interrupted before the first row
   return rows;
 }
 
@@ -143,9 +144,8 @@ std::string measure_text(const Session& session, const std::vector<Model>& model
   const DeviceFigures figures = session.figures();
   std::string text = style.apply(Tone::bold, models.front().title);
   for (const Model& model : models) {
-    text +=
-        style.apply(Tone::bold, fmt::format(", weights {} (lm_head {}), KV {}", weights_label(model),
-                                            format_name(model.head), kv_format_name(model.kv)));
+    text += style.apply(Tone::bold, fmt::format(", weights {} (lm_head {}), KV {}", weights_label(model),
+                                                format_name(model.head), kv_format_name(model.kv)));
   }
   text += " on " + device_text(figures, style) + "\n";
   for (const MeasuredStep& step : session.decode()) text += measured_step_text(step, figures, style) + "\n";

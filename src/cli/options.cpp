@@ -137,10 +137,11 @@ void ModelOptions::add(CLI::App& command) {
           "A model of the zoo (`memwall models`), a model YAML, a config.json, a folder that holds one, a "
           "safetensors or a GGUF file")
       ->required();
-  command.add_option("--weights", weights,
-                     "Weight format of the linears, e.g. f16, q8_0, q4_k, int4-g128, awq; a list. Or of parts: "
-                     "experts=mxfp4,rest=q8_0 (attention, mlp, experts, shared_experts, router, lm_head, "
-                     "embedding, tensors like q_proj or *.down_proj); ';' between alternatives");
+  command.add_option(
+      "--weights", weights,
+      "Weight format of the linears, e.g. f16, q8_0, q4_k, int4-g128, awq; a list. Or of parts: "
+      "experts=mxfp4,rest=q8_0 (attention, mlp, experts, shared_experts, router, lm_head, "
+      "embedding, tensors like q_proj or *.down_proj); ';' between alternatives");
   command.add_option("--head-weights", head_weights, "Weight format of lm_head and embedding");
   command.add_option("--kv", kv, "KV cache format, e.g. bf16, f8_e4m3, int8, q8_0; a list");
 }
