@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <system_error>
 
 #include "checkpoint/safetensors_header.h"
+#include "checkpoint/safetensors_sides.h"
 #include "input/error.h"
 #include "input/json.h"
 
@@ -95,24 +95,6 @@ std::string first_names(const std::vector<std::string>& names) {
                                names.size(), first_names(names)));
 }
 
-// What a file beside the model's holds, by its name; empty for the model's own. The words are those by which
-// a tensor's path tells of a part that decoding text does not run.
-std::string_view side_of(std::string_view file) {
-  constexpr std::array<std::string_view, 9> kSides = {"mtp",    "nextn",  "eagle", "draft",     "medusa",
-                                                      "visual", "vision", "audio", "speculator"};
-  file.remove_suffix(kSuffix.size());
-  for (const std::string_view side : kSides) {
-    const std::size_t at = file.find(side);
-    if (at == std::string_view::npos) continue;
-    // A word of its own: "mtp", "model-mtp", "mtp_layers-00001-of-00002", but not "amtpx".
-    const auto is_end = [&](std::size_t i) {
-      return i >= file.size() || std::isalnum(static_cast<unsigned char>(file[i])) == 0;
-    };
-    if ((at == 0 || is_end(at - 1)) && is_end(at + side.size())) return side;
-  }
-  return {};
-}
-
 // A file's name without its digits: that of all shards of a set that has no "-of-".
 std::string without_digits(std::string_view file) {
   std::string kept;
@@ -188,23 +170,14 @@ Checkpoint read_safetensors_folder(const std::string& path) {
   }
   std::vector<std::string> own;
   std::vector<std::string> sides;
-  for (const std::string& name : listing.files) (side_of(name).empty() ? own : sides).push_back(name);
+  for (const std::string& name : listing.files) (side_of_file(name).empty() ? own : sides).push_back(name);
   if (own.empty()) std::swap(own, sides);
   // A single part of a set is not a model either.
   if (own.size() > 1 || find_part(own.front())) require_set(path, own);
   checkpoint.path = path;
   HeaderBudget budget;
   for (const std::string& name : own) read_safetensors_header(inside(name), budget, checkpoint);
-  for (const std::string& name : sides) {
-    const std::size_t first = checkpoint.tensors.size();
-    read_safetensors_header(inside(name), budget, checkpoint);
-    // Its names may be the model's, too: "layers.0" of a draft model is not the model's.
-    const std::string prefix = std::string(side_of(name)) + ".";
-    for (std::size_t i = first; i < checkpoint.tensors.size(); ++i) {
-      std::string& tensor = checkpoint.tensors[i].name;
-      if (!tensor.starts_with(prefix)) tensor.insert(0, prefix);
-    }
-  }
+  read_side_files(path, sides, budget, checkpoint);
   finish_checkpoint(checkpoint);
   return checkpoint;
 }

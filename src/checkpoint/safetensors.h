@@ -20,6 +20,8 @@ struct Checkpoint {
   std::map<std::string, std::string> metadata;  // "format": "pt"; of several files the first's word counts
   // What an index states as metadata.total_size. Some real ones are wrong: it may differ from data_bytes.
   std::optional<std::int64_t> index_total_size;
+  // Of data_bytes, what files beside the model's hold (mtp.safetensors), which no index tells of.
+  std::int64_t side_bytes = 0;
   // Tensors that shards hold though the index does not place them there. They are in no other figure.
   std::int64_t unlisted_tensors = 0;
   std::int64_t unlisted_bytes = 0;

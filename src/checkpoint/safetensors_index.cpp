@@ -10,6 +10,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_header.h"
+#include "checkpoint/safetensors_sides.h"
 #include "input/error.h"
 #include "input/json.h"
 #include "input/regular_file.h"
@@ -188,6 +189,24 @@ void keep_listed(Checkpoint& checkpoint, std::size_t first, Index& index, std::u
   tensors.erase(std::remove_if(begin, tensors.end(), unlisted), tensors.end());
 }
 
+// Files that the index does not list, and whose names say that they are no part of the model.
+std::vector<std::string> sides_beside(const fs::path& folder, const Index& index) {
+  std::vector<std::string> sides;
+  std::error_code error;
+  const fs::path here = folder.empty() ? fs::path(".") : folder;
+  for (fs::directory_iterator entry(here, error), end; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name.starts_with('.') || !name.ends_with(".safetensors") || index.shards.contains(name)) continue;
+    if (side_of_file(name).empty()) continue;
+    if (sides.size() == kMostShards)
+      throw InputError(fmt::format("{}: holds more than {} files", here.string(), kMostShards));
+    sides.push_back(std::move(name));
+  }
+  if (error) throw InputError(fmt::format("{}: cannot be read: {}", here.string(), error.message()));
+  std::sort(sides.begin(), sides.end());
+  return sides;
+}
+
 }  // namespace
 
 Checkpoint read_safetensors_index(const std::string& path) {
@@ -211,6 +230,7 @@ Checkpoint read_safetensors_index(const std::string& path) {
     throw InputError(fmt::format("{}: weight_map places tensor '{}' in '{}', which does not hold it", path,
                                  json::printable(listed.tensor), shard->first));
   }
+  read_side_files(folder.string(), sides_beside(folder, index), budget, checkpoint);
   finish_checkpoint(checkpoint);
   return checkpoint;
 }

@@ -108,10 +108,10 @@ Checkpoint read_checkpoint(const std::string& path) {
 // Headers win over what an index or a configuration say of them; where they differ the download may be mixed.
 Model bound_model(const std::string& config, const Checkpoint& checkpoint) {
   Model model = bind_checkpoint(load_config(config), checkpoint);
-  if (checkpoint.index_total_size && *checkpoint.index_total_size != checkpoint.data_bytes) {
+  const std::int64_t indexed = checkpoint.data_bytes - checkpoint.side_bytes;
+  if (checkpoint.index_total_size && *checkpoint.index_total_size != indexed) {
     model.warnings.push_back(fmt::format("{}: the index states a total_size of {}, its tensors take {} bytes",
-                                         checkpoint.path, *checkpoint.index_total_size,
-                                         checkpoint.data_bytes));
+                                         checkpoint.path, *checkpoint.index_total_size, indexed));
   }
   return model;
 }

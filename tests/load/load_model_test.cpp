@@ -116,6 +116,18 @@ TEST_F(LoadModel, AnIndexsWrongTotalIsSaid) {
   };
   EXPECT_THAT(warnings(2 * kParameters), testing::IsEmpty());
   EXPECT_THAT(warnings(7), testing::ElementsAre(HasSubstr("total_size of 7")));
+  // What lies beside an indexed model is an extra, of which the index does not tell.
+  SafetensorsWriter()
+      .add("model.layers.0.self_attn.q_proj.weight", "BF16", {64, 64})
+      .write(folder / "mtp.safetensors");
+  EXPECT_THAT(warnings(2 * kParameters), testing::IsEmpty());
+  for (const std::string& word : {folder.path(), folder / "model.safetensors.index.json"}) {
+    const Model model = find_model(word);
+    EXPECT_EQ(stored_bytes(model), 2 * kParameters);
+    ASSERT_EQ(model.extras.size(), 1U);
+    EXPECT_EQ(model.extras[0].what, "multi-token-prediction layers");
+    EXPECT_EQ(model.extras[0].bytes, 2 * 64 * 64);
+  }
 }
 
 TEST_F(LoadModel, AMissingShardIsNamed) {
