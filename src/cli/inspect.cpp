@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/notices.h"
 #include "cli/options.h"
+#include "cli/stream.h"
 #include "input/error.h"
 #include "input/numbers.h"
 #include "load/load_model.h"
@@ -85,26 +87,30 @@ void inspect_two(const Model& a, const Model& b, std::int64_t context, OutputFor
 void inspect_tensors(const Checkpoint& checkpoint, OutputFormat format, Output& output,
                      const Invocation& invocation) {
   warn(fmt::format("{}: no config.json beside it: these are its tensors", checkpoint.path));
-  write_result(output, format,
-               {.json =
-                    [&] {
-                      Json json = document("inspect", circumstances_now(invocation.arguments));
-                      json["file"] = checkpoint.path;
-                      json["data_bytes"] = checkpoint.data_bytes;
-                      json["tensors"] = tensors_figures(checkpoint);
-                      return json;
-                    },
-                .rows =
-                    [&] {
-                      std::vector<Json> rows;
-                      for (Json row : tensors_figures(checkpoint)) {
-                        row["shape"] =
-                            fmt::format("{}", fmt::join(row["shape"].get<std::vector<std::int64_t>>(), "x"));
-                        rows.push_back(std::move(row));
-                      }
-                      return rows;
-                    },
-                .text = [&](const Style& style) { return tensors_text(checkpoint, style); }});
+  // There may be 400,000 of them: one at a time.
+  if (format == OutputFormat::json) {
+    Json json = document("inspect", circumstances_now(invocation.arguments));
+    json["file"] = checkpoint.path;
+    json["data_bytes"] = checkpoint.data_bytes;
+    json["tensors"] = Json::array();
+    release_notices();
+    return write_json(output, json, "tensors", [&](const auto& take) {
+      for (const StoredTensor& tensor : checkpoint.tensors) take(tensor_figures(tensor));
+    });
+  }
+  if (format != OutputFormat::table) {
+    release_notices();
+    return write_rows(output, format, [&](const auto& take) {
+      for (const StoredTensor& tensor : checkpoint.tensors) {
+        Json row = tensor_figures(tensor);
+        row["shape"] = fmt::format("{}", fmt::join(tensor.shape, "x"));
+        take(row);
+      }
+    });
+  }
+  write_result(output, format, {.json = {}, .rows = {}, .text = [&](const Style& style) {
+                                  return tensors_text(checkpoint, style);
+                                }});
 }
 
 void inspect(const InspectOptions& options, const Invocation& invocation) {

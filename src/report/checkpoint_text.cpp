@@ -57,13 +57,8 @@ std::string tensors_text(const Checkpoint& checkpoint, const Style& style) {
   return table.render(style);
 }
 
-Json tensors_figures(const Checkpoint& checkpoint) {
-  Json tensors = Json::array();
-  for (const StoredTensor& tensor : checkpoint.tensors) {
-    tensors.push_back(
-        {{"name", tensor.name}, {"shape", tensor.shape}, {"type", tensor.type}, {"bytes", tensor.bytes}});
-  }
-  return tensors;
+Json tensor_figures(const StoredTensor& tensor) {
+  return {{"name", tensor.name}, {"shape", tensor.shape}, {"type", tensor.type}, {"bytes", tensor.bytes}};
 }
 
 }  // namespace memwall

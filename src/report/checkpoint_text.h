@@ -12,7 +12,7 @@ namespace memwall {
 // Tensors that differ in their numbers alone (layers, experts) are one row.
 std::string tensors_text(const Checkpoint& checkpoint, const Style& style);
 
-// [{name, shape, type, bytes}], one a tensor.
-Json tensors_figures(const Checkpoint& checkpoint);
+// {name, shape, type, bytes}
+Json tensor_figures(const StoredTensor& tensor);
 
 }  // namespace memwall

@@ -9,6 +9,7 @@
 
 #include "input/error.h"
 #include "report/rows.h"
+#include "tests/checkpoint/safetensors_writer.h"
 #include "tests/cli/process.h"
 
 namespace memwall {
@@ -121,6 +122,32 @@ TEST(Grids, TakeNoMoreMemoryThanTheirLists) {
     if (format == "json") {
       EXPECT_EQ(Json::parse(done.out)["results"].size(), 40'000U);
     }
+  }
+}
+
+// 100,000 tensors were 80 MB more as a whole.
+TEST(BareCheckpoints, TakeNoMoreMemoryThanTheirHeaders) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer maps terabytes";
+#endif
+  const TemporaryFolder folder;
+  SafetensorsWriter file;
+  for (int i = 0; i < 100'000; ++i) file.add("t" + std::to_string(i), "F32", {1, 2});
+  file.write(folder / "model.safetensors");
+  for (const std::string format : {"csv", "json"}) {
+    const Finished done =
+        Process({"sh", "-c", "ulimit -v 120000; exec \"$0\" inspect --format " + format + " \"$1\"",
+                 MEMWALL_EXECUTABLE, folder / "model.safetensors"})
+            .wait();
+    EXPECT_EQ(done.status, 0) << format << done.err;
+    if (format == "csv") {
+      EXPECT_EQ(lines_of(done.out).size(), 100'001U);
+      EXPECT_EQ(lines_of(done.out)[1], "t0,1x2,F32,8");
+      continue;
+    }
+    const Json json = Json::parse(done.out);
+    ASSERT_EQ(json["tensors"].size(), 100'000U);
+    EXPECT_EQ(json["tensors"][0], Json({{"name", "t0"}, {"shape", {1, 2}}, {"type", "F32"}, {"bytes", 8}}));
   }
 }
 
