@@ -80,7 +80,8 @@ void check_shapes(const GgufTensors& tensors, const Heads& heads) {
   tensors.expect_rows("attn_output", source.hidden_size(), hidden);
 }
 
-// MiniMax-M3 attends to the blocks of tokens that an indexer of its own chooses. Returns the tokens read.
+// MiniMax-M3 and Qwen4 attend to the blocks of tokens that an indexer of their own chooses. Returns the
+// tokens read; 0 for all, in layers of Qwen4 that the file gives no blocks.
 std::int64_t add_block_indexer(GgufBlock& block, const GgufTensors& tensors) {
   if (!tensors.has("indexer.k_proj")) return 0;
   const GgufSource& source = tensors.source();
@@ -88,15 +89,24 @@ std::int64_t add_block_indexer(GgufBlock& block, const GgufTensors& tensors) {
                            .width = source.integer("attention.indexer.key_length")};
   tensors.expect_rows("indexer.q_proj", checked_mul(state.heads, state.width), "the indexer's heads");
   tensors.expect_rows("indexer.k_proj", state.width, source.key("attention.indexer.key_length"));
+  constexpr const char* kRatios = "attention.compress_ratios";
+  const bool has_size = source.has("attention.indexer.block_size");
+  const std::int64_t ratio = has_size ? 0 : source.at_or(kRatios, tensors.layer(), 0);
+  const bool chooses = has_size || ratio > 0;
+  if (!chooses) block.set_read(Read::never);
   for (const char* part : {"q_proj", "k_proj"}) {
     tensors.need(fmt::format("indexer.{}", part));
     block.linear(fmt::format("indexer.{}", part), fmt::format("indexer.{}", part));
   }
   block.norm("indexer.q_norm", "indexer.q_norm", checked_mul(state.heads, state.width));
   block.norm("indexer.k_norm", "indexer.k_norm");
+  block.set_read(Read::always);
+  if (!chooses) return 0;
   block.place(state);
-  return checked_mul(source.integer("attention.indexer.top_k"),
-                     source.integer("attention.indexer.block_size"));
+  const std::int64_t top_k = source.integer("attention.indexer.top_k");
+  // Qwen4's is a number of tokens in whole blocks, to which the unfinished block comes.
+  return has_size ? checked_mul(top_k, source.integer("attention.indexer.block_size"))
+                  : checked_add(top_k, ratio - 1);
 }
 
 void norms_behind(GgufBlock& block, const GgufTensors& tensors) {
@@ -140,6 +150,7 @@ void add_attention(GgufTensors& tensors, std::vector<Block>& blocks) {
   check_shapes(tensors, heads);
 
   GgufBlock block(tensors, {.kind = BlockKind::attention});
+  add_residual_mixing(block, "attn");
   const bool of_its_own = tensors.has("attn_norm_2");  // Falcon 40B: attn_norm is the MLP's
   block.norm(of_its_own ? "attn_norm_2" : "attn_norm", "attn_norm");
   block.linear("attn_qkv", "qkv_proj");

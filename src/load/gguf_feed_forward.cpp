@@ -67,6 +67,7 @@ void add_dense(GgufTensors& tensors, std::vector<Block>& blocks, bool beside_exp
                             .gated = fused || tensors.has(of.gate),
                             .activation = tensors.source().architecture().activation});
   const bool next = post_attention_norm_is_next(tensors);
+  add_residual_mixing(block, "ffn");
   block.norm("ffn_norm", "mlp_norm");
   if (next) block.norm("post_attention_norm", "mlp_norm");
   // Falcon 40B, whose attention has another norm, or Nemotron-H, whose layers are an MLP or attention.
@@ -124,7 +125,9 @@ void add_experts(GgufTensors& tensors, std::vector<Block>& blocks) {
                             separate_count(tensors), source.key("expert_count"), experts));
   }
   const Stems of = stems(separate ? ".0" : "_exps");
-  const StoredTensor* latent = tensors.weight("ffn_latent_down");
+  // Experts of a narrower space: Nemotron-H's and Kimi K3's.
+  const bool routed = tensors.has("ffn_routed_down");
+  const StoredTensor* latent = tensors.weight(routed ? "ffn_routed_down" : "ffn_latent_down");
   check_shapes(tensors, of, latent != nullptr ? rows_of(*latent) : hidden);
   const Stems shared = stems("_shexp");
   const bool has_shared = tensors.has(shared.down);
@@ -137,6 +140,7 @@ void add_experts(GgufTensors& tensors, std::vector<Block>& blocks) {
                             .activation = source.architecture().activation,
                             .experts_per_token = used});
   const bool next = post_attention_norm_is_next(tensors);
+  add_residual_mixing(block, "ffn");
   block.norm("ffn_norm", "mlp_norm");
   block.norm("pre_ffw_norm_2", "mlp_norm");
   if (next) block.norm("post_attention_norm", "mlp_norm");
@@ -146,7 +150,7 @@ void add_experts(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.linear("ffn_gate_inp", "router", Role::router);
   block.bias_of("exp_probs_b", "router");  // of the choice alone, as DeepSeek-V3 balances its experts
   block.linear("ffn_gate_inp_shexp", "shared_expert.gate");
-  block.linear("ffn_latent_down", "latent_in_proj");
+  block.linear(routed ? "ffn_routed_down" : "ffn_latent_down", "latent_in_proj");
   if (separate) {
     block.separate_experts("ffn_gate", "experts.gate_proj", experts);
     block.separate_experts("ffn_up", "experts.up_proj", experts);
@@ -157,7 +161,8 @@ void add_experts(GgufTensors& tensors, std::vector<Block>& blocks) {
     block.experts(of.up, fused ? "experts.gate_up_proj" : "experts.up_proj", experts);
     block.experts(of.down, "experts.down_proj", experts);
   }
-  block.linear("ffn_latent_up", "latent_out_proj");
+  block.norm("ffn_routed_norm", "latent_norm");
+  block.linear(routed ? "ffn_routed_up" : "ffn_latent_up", "latent_out_proj");
   if (has_shared) {
     const bool shared_fused = is_fused(tensors, shared);
     block.linear(shared.gate_up, "shared_expert.gate_up_proj");

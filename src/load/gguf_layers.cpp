@@ -75,9 +75,11 @@ std::vector<Block> gguf_layer(GgufTensors& tensors, std::vector<std::string>& un
   std::vector<Block> blocks;
   add_recurrence(tensors, blocks);
   add_latent_attention(tensors, blocks);
+  add_compressed_attention(tensors, blocks);
   add_attention(tensors, blocks);
   const bool mixes = mixes_tokens(blocks);
   add_feed_forward(tensors, blocks);
+  add_adapters(tensors, blocks);
   add_side_paths(tensors, blocks);
   for (const auto& [name, tensor] : tensors.rest()) {
     if (mixes || !may_keep_state(name)) continue;

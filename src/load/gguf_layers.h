@@ -2,6 +2,7 @@
 // makes, and leaves the rest to the next.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "load/gguf_tensors.h"
@@ -13,12 +14,21 @@ namespace memwall {
 void add_attention(GgufTensors& tensors, std::vector<Block>& blocks);
 // Multi-head latent attention.
 void add_latent_attention(GgufTensors& tensors, std::vector<Block>& blocks);
+// DeepSeek-V4's latent attention of a window and of compressed tokens.
+void add_compressed_attention(GgufTensors& tensors, std::vector<Block>& blocks);
 // State-space layers, delta nets, short convolutions and RWKV's time mixing.
 void add_recurrence(GgufTensors& tensors, std::vector<Block>& blocks);
 // MLPs, experts, and both side by side.
 void add_feed_forward(GgufTensors& tensors, std::vector<Block>& blocks);
+// Adapters of which each token uses one.
+void add_adapters(GgufTensors& tensors, std::vector<Block>& blocks);
 // What Gemma 3n and 4 have beside them: per-layer embeddings, alternating updates.
 void add_side_paths(GgufTensors& tensors, std::vector<Block>& blocks);
+
+// How a block's input comes from the residual streams, where that is more than one sum: the first thing that
+// the block of `part`, "attn" or "ffn", reads; and the same before the final norm.
+void add_residual_mixing(GgufBlock& block, const std::string& part);
+void add_last_residual_mixing(GgufBlock& block);
 
 // All of them, in the order they run. A tensor that none understands is counted as read in every step, and
 // its name added to `unknown`. Throws InputError where the layer's tensors contradict the metadata, or the

@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "checkpoint/ggml_types.h"
 #include "checkpoint/gguf_bytes.h"
 #include "format/checked.h"
 #include "load/gguf_layers.h"
+#include "load/gguf_order.h"
 #include "load/gguf_required.h"
 #include "load/gguf_sorted.h"
 #include "model/join_layers.h"
 
 namespace memwall {
 namespace {
-
-constexpr std::int64_t kMostLayers = 10'000;
 
 Block embedding_of(GgufTensors& outside) {
   const std::int64_t hidden = outside.source().hidden_size();
@@ -40,6 +40,7 @@ Block embedding_of(GgufTensors& outside) {
                  ? checked_mul(outside.source().layers(), outside.need("per_layer_proj_norm").elements())
                  : 0);
   block.linear("altup_proj", "altup_projections");
+  block.parameter("hrm.z_l_init", "z_l_init");
   return std::move(block.block());
 }
 
@@ -47,6 +48,7 @@ Block head_of(GgufTensors& outside, const Tensor& embedding) {
   GgufBlock block(outside, {.kind = BlockKind::head});
   outside.expect_columns("output", outside.source().hidden_size(), outside.source().key("embedding_length"));
   block.linear("altup_unembd_proj", "altup_unembed_projections");
+  add_last_residual_mixing(block);
   block.norm("output_norm", "final_norm");
   block.norm("token_embd_norm", "final_norm");
   if (outside.has("output")) {
@@ -119,6 +121,38 @@ void add_warnings(const GgufSource& source, const std::vector<std::string>& unkn
                                        fmt::join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
 }
 
+// A layer that runs again keeps a cache of its own and reads the weights of the first run.
+void add_layers(GgufSorted& sorted, std::vector<std::string>& unknown, Model& model) {
+  const GgufSource& source = sorted.outside.source();
+  const std::vector<std::int32_t> order = gguf_order(source);
+  const std::set<std::int32_t> distinct(order.begin(), order.end());
+  const bool repeats = distinct.size() < order.size();
+  std::map<std::int32_t, std::vector<Block>> tied;
+  LayerJoiner layers;
+  for (std::size_t run = 0; run < order.size(); ++run) {
+    const std::int32_t layer = order[run];
+    const auto earlier = tied.find(layer);
+    if (earlier != tied.end()) {
+      layers.add(static_cast<std::int32_t>(run), earlier->second);
+      continue;
+    }
+    std::vector<Block> blocks = gguf_layer(sorted.layers[static_cast<std::size_t>(layer)], unknown);
+    layers.add(static_cast<std::int32_t>(run), blocks);
+    if (!repeats) continue;
+    for (Block& block : blocks) {
+      for (Tensor& tensor : block.tensors) tensor.tied = true;
+    }
+    tied.emplace(layer, std::move(blocks));
+  }
+  for (const GgufTensors& layer : sorted.layers) {
+    if (layer.empty()) continue;
+    source.fail(fmt::format("tensor '{}' is of layer {}, but the file has {} layers",
+                            excerpt(layer.rest().begin()->second->name), layer.layer(), distinct.size()));
+  }
+  model.layers = static_cast<std::int32_t>(order.size());
+  layers.finish(model.blocks);
+}
+
 Model build(const GgufSource& source) {
   const Gguf& file = source.file();
   GgufSorted sorted = sort_gguf_tensors(source);
@@ -129,28 +163,13 @@ Model build(const GgufSource& source) {
   model.file = file.path;
   model.hidden_size = source.hidden_size();
   model.max_context = source.integer_or("context_length", 0);
-  model.layers = source.layers();
   model.kv = KvFormat::f16;  // llama.cpp's own choice
 
   std::vector<std::string> unknown;
   model.blocks.push_back(embedding_of(sorted.outside));
   const Tensor embedding = model.blocks.front().tensors.front();
   model.vocab_size = embedding.out;
-  LayerJoiner layers;
-  // Nanbeige runs its layers several times: each use keeps a cache of its own and reads the same weights.
-  const std::int64_t loops = source.integer_or("num_loops", 1, {1, kMostLayers / source.layers()});
-  for (GgufTensors& layer : sorted.layers) {
-    std::vector<Block> blocks = gguf_layer(layer, unknown);
-    layers.add(layer.layer(), blocks);
-    for (Block& block : blocks) {
-      for (Tensor& tensor : block.tensors) tensor.tied = true;
-    }
-    for (std::int64_t loop = 1; loop < loops; ++loop) {
-      layers.add(static_cast<std::int32_t>(layer.layer() + loop * source.layers()), blocks);
-    }
-  }
-  model.layers = static_cast<std::int32_t>(source.layers() * loops);
-  layers.finish(model.blocks);
+  add_layers(sorted, unknown, model);
   Block head = head_of(sorted.outside, embedding);
   add_unknown(sorted.outside, model.blocks, unknown);
   model.blocks.push_back(std::move(head));

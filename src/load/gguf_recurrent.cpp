@@ -124,6 +124,7 @@ void add_delta_net(GgufTensors& tensors, std::vector<Block>& blocks) {
   const Block built = delta_net_block(common_of(source), spec);
 
   GgufBlock block(tensors, {.kind = BlockKind::mixer, .name = built.name});
+  add_residual_mixing(block, "attn");
   block.norm("attn_norm", "mixer_norm");
   block.linear("ssm_in", "in_proj_qkvz");
   block.linear("attn_qkv", "in_proj_qkv");
@@ -166,12 +167,14 @@ void add_kimi_delta(GgufTensors& tensors, std::vector<Block>& blocks) {
       {.key_heads = heads, .value_heads = heads, .key_dim = width, .value_dim = width, .conv = taps});
 
   GgufBlock block(tensors, {.kind = BlockKind::mixer, .name = "kimi_delta_attention"});
+  add_residual_mixing(block, "attn");
   block.norm("attn_norm", "mixer_norm");
   for (const char* part : {"q", "k", "v"})
     block.linear(fmt::format("attn_{}", part), fmt::format("{}_proj", part));
   block.linear("ssm_beta", "b_proj");
   for (const char* part : {"f_a", "f_b", "g_a", "g_b"})
     block.linear(fmt::format("ssm_{}", part), fmt::format("{}_proj", part));
+  block.linear("ssm_g", "g_proj");  // Kimi K3
   block.linear("attn_gate", "g_proj");
   for (const char* part : {"q", "k", "v"})
     block.parameter(fmt::format("ssm_conv1d_{}", part), fmt::format("{}_conv1d", part));
@@ -181,6 +184,53 @@ void add_kimi_delta(GgufTensors& tensors, std::vector<Block>& blocks) {
   block.norm("ssm_norm", "o_norm", channels);
   block.linear("attn_output", "o_proj");
   finish(block, tensors, blocks);
+}
+
+// MiniMax-01's lightning attention (arXiv 2501.08313): a linear attention with a fixed decay a head.
+void add_lightning(GgufTensors& tensors, std::vector<Block>& blocks) {
+  constexpr std::int64_t kFlops = 5;  // decay, k·v (2), q·S (2)
+  const GgufSource& source = tensors.source();
+  const std::int64_t heads = source.at("attention.head_count", tensors.layer());
+  const std::int64_t head = source.integer_or("attention.key_length", source.hidden_size() / heads);
+  const std::int64_t width = checked_mul(heads, head);
+  const std::string of = fmt::format("{} heads ({}) of {}", heads, source.key("attention.head_count"), head);
+  for (const char* stem : {"attn_qkv", "attn_gate", "attn_output"}) tensors.need(stem);
+  tensors.expect_rows("attn_qkv", checked_mul(3, width), of);
+  tensors.expect_rows("attn_gate", width, of);
+  tensors.expect_columns("attn_output", width, of);
+  tensors.expect_columns("attn_norm_2", width, of);
+  const std::int64_t elements = checked_mul(width, head);
+
+  GgufBlock block(tensors, {.kind = BlockKind::mixer, .name = "lightning_attention"});
+  block.norm("attn_norm", "mixer_norm");
+  block.linear("attn_qkv", "qkv_proj");
+  block.linear("attn_gate", "output_gate");
+  block.place(RecurrentState{.elements = elements, .flops = checked_mul(kFlops, elements)});
+  block.norm("attn_norm_2", "gated_norm");
+  block.linear("attn_output", "out_proj");
+  finish(block, tensors, blocks);
+}
+
+// Qwen4's embeddings of n-grams, mixed into the residual streams of one layer by a convolution, whose taps
+// are the length of an n-gram apart.
+void add_ngrams(GgufTensors& tensors, std::vector<Block>& blocks) {
+  const GgufSource& source = tensors.source();
+  const std::int64_t streams = source.integer("hyper_connection.count");
+  const std::int64_t channels = checked_mul(streams, source.hidden_size());
+  const std::int64_t taps = source.integer("ple.conv_kernel");
+  for (const char* stem : {"ple_key", "ple_value", "ple_conv1d"}) tensors.need(stem);
+  tensors.expect_rows("ple_key", channels, "the residual streams");
+  tensors.expect_columns("ple_conv1d", taps, source.key("ple.conv_kernel"));
+  tensors.expect_rows("ple_conv1d", channels, "the residual streams");
+  const std::int64_t kept = checked_mul(taps - 1, source.integer("ple.ngram_size"));
+  GgufBlock block(tensors, {.kind = BlockKind::mixer, .name = "ngram_embedding"});
+  block.linear("ple_key", "key_proj");
+  block.linear("ple_value", "value_proj");
+  for (const char* part : {"key", "query", "conv"})
+    block.norm(fmt::format("ple_norm_{}", part), fmt::format("{}_norm", part));
+  block.parameter("ple_conv1d", "conv1d");
+  block.place(RecurrentState{.elements = checked_mul(kept, channels), .flops = conv_flops(channels, taps)});
+  blocks.push_back(std::move(block.block()));
 }
 
 void add_short_conv(GgufTensors& tensors, std::vector<Block>& blocks) {
@@ -249,7 +299,10 @@ void add_rwkv(GgufTensors& tensors, std::vector<Block>& blocks) {
 }  // namespace
 
 void add_recurrence(GgufTensors& tensors, std::vector<Block>& blocks) {
-  if (tensors.has("ssm_conv1d_q")) {
+  if (tensors.has("ple_key")) add_ngrams(tensors, blocks);
+  if (tensors.has("attn_norm_2") && tensors.has("attn_gate") && tensors.has("attn_qkv")) {
+    add_lightning(tensors, blocks);
+  } else if (tensors.has("ssm_conv1d_q")) {
     add_kimi_delta(tensors, blocks);
   } else if (tensors.has("ssm_ba") || tensors.has("ssm_alpha") || tensors.has("ssm_beta")) {
     add_delta_net(tensors, blocks);

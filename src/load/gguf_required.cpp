@@ -67,6 +67,11 @@ class Requirements {
       }
       return;
     }
+    if (source_.has("attention.compress_ratios") &&
+        has_one(layer, {"attn_kv", "attn_output_a", "attn_output_b"})) {
+      layer.need("attn_kv");
+      return;  // whose reader needs the others
+    }
     if (recurrent || layer.has("attn_qkv") || layer.has("attn_q")) return;
     const bool projects = has_one(layer, {"attn_k", "attn_v", "attn_q_norm", "attn_k_norm"});
     const bool attends = layer.has("attn_output") || (layer.has("attn_norm") && layer.has("ffn_norm"));
@@ -115,9 +120,12 @@ class Requirements {
   void check_norms(const GgufTensors& layer) const {
     const bool mixes = layer.has_any("attn_") || layer.has_any("ssm_") || layer.has_any("time_mix_");
     const bool feeds = layer.has_any("ffn_");
-    for (const char* stem : {"attn_norm", "attn_q_norm"}) {
-      // A layer that reads an earlier one's cache has no K to normalise.
-      if (mixes && is_in_all_others(stem)) layer.need(stem);
+    if (mixes && is_in_all_others("attn_norm")) layer.need("attn_norm");
+    // A layer that reads an earlier one's cache has no K to normalise, a recurrence no queries either.
+    if (mixes && !layer.has_any("ssm_") && is_in_all_others("attn_q_norm")) layer.need("attn_q_norm");
+    for (const char* stem :
+         {"hc_attn_fn", "hc_ffn_fn", "hc_attn_down", "hc_ffn_down", "attn_res_score", "ffn_res_score"}) {
+      if (is_in_all_others(stem)) layer.need(stem);
     }
     if (feeds && is_in_all_others("ffn_norm")) layer.need("ffn_norm");
     if (layer.has("attn_k") && is_in_all_others("attn_k_norm")) layer.need("attn_k_norm");

@@ -42,7 +42,9 @@ const char* extra_of(const PlacedName& name) {
   };
   if (is_any({"rope_freqs", "rope_factors_", "attn_rot_embd"})) return "rotary tables";
   if (begins(rest, "nextn.")) return "multi-token prediction";
-  if (begins(rest, "vis_")) return "vision experts";
+  if (is_any({"vis_", "exp_probs_b_vl"})) return "vision experts";
+  // One row of it a token, in place of a choice by the router.
+  if (begins(rest, "ffn_gate_tid2eid")) return "tables of experts by token";
   if (name.layer >= 0) return nullptr;
   if (is_any({"a.", "mm.a."})) return "an audio encoder";
   if (is_any({"v.", "mm.", "vision."})) return "a vision tower";
