@@ -6,6 +6,7 @@
 
 #include "tests/huggingface/families_support.h"
 #include "tests/load/gguf_models.h"
+#include "tests/model/round_trip.h"
 
 namespace memwall {
 
@@ -43,6 +44,7 @@ inline void expect_same(const Model& file, const Model& config, std::int64_t few
     EXPECT_EQ(kv_cache_bytes(file, context), kv_cache_bytes(config, context)) << context;
   }
   EXPECT_EQ(state_elements(file), state_elements(config));
+  expect_round_trip(file);
 }
 
 }  // namespace memwall

@@ -236,6 +236,7 @@ TEST_F(GgufModels, ReadsGraniteSwitch) {
   EXPECT_EQ(total(model), base + 64 * 128 + 4 * adapter);
   EXPECT_EQ(active(model), base + adapter);
   EXPECT_EQ(kv_bytes_per_token(model), 2 * (2 * 2 * 32 + 2 * 16));
+  expect_round_trip(model);
 }
 
 // One layer a stack: low, low, high, twice. Each of the six runs keeps a cache; two layers are stored.
@@ -258,6 +259,7 @@ TEST_F(GgufModels, ReadsHrmText) {
   EXPECT_EQ(total(model), 2 * layer + 2 * 64 * 128 + 64);
   EXPECT_EQ(read_bytes(model), 2 * (6 * layer + 64 * 128) + 4 * 64);
   EXPECT_EQ(kv_bytes_per_token(model), 6 * 2 * 2 * 32);
+  expect_round_trip(model);
   EXPECT_THAT(model_refusal(hrm(5)), HasSubstr("'hrm_text.block_count' is 5, but 1 layers a stack"));
   EXPECT_THAT(model_refusal(hrm(6).at(2, "mystery.weight", {64, 96})), HasSubstr("is of layer 2, but"));
 }
@@ -312,6 +314,7 @@ TEST_F(GgufModels, ReadsQwen4) {
   const Block& full = block_of(model, 1, BlockKind::attention);
   EXPECT_EQ(state_of<IndexerState>(full).width, 8);
   EXPECT_EQ(state_of<KvState>(full, 1).top_k, 35);
+  expect_round_trip(model);
 }
 
 }  // namespace
