@@ -73,7 +73,9 @@ std::vector<Block> gguf_layer(GgufTensors& tensors, std::vector<std::string>& un
                             source.key("block_count"), source.blocks()));
   }
   std::vector<Block> blocks;
+  add_ngram_embedding(tensors, blocks);
   add_recurrence(tensors, blocks);
+  add_lightning_attention(tensors, blocks);
   add_latent_attention(tensors, blocks);
   add_compressed_attention(tensors, blocks);
   add_attention(tensors, blocks);

@@ -18,6 +18,11 @@ void add_latent_attention(GgufTensors& tensors, std::vector<Block>& blocks);
 void add_compressed_attention(GgufTensors& tensors, std::vector<Block>& blocks);
 // State-space layers, delta nets, short convolutions and RWKV's time mixing.
 void add_recurrence(GgufTensors& tensors, std::vector<Block>& blocks);
+// MiniMax-01's lightning attention (arXiv 2501.08313): a linear attention with a fixed decay a head.
+void add_lightning_attention(GgufTensors& tensors, std::vector<Block>& blocks);
+// Qwen4's embeddings of n-grams, mixed into the residual streams of one layer by a convolution, whose taps
+// are the length of an n-gram apart.
+void add_ngram_embedding(GgufTensors& tensors, std::vector<Block>& blocks);
 // MLPs, experts, and both side by side.
 void add_feed_forward(GgufTensors& tensors, std::vector<Block>& blocks);
 // Adapters of which each token uses one.

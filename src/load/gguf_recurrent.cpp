@@ -186,53 +186,6 @@ void add_kimi_delta(GgufTensors& tensors, std::vector<Block>& blocks) {
   finish(block, tensors, blocks);
 }
 
-// MiniMax-01's lightning attention (arXiv 2501.08313): a linear attention with a fixed decay a head.
-void add_lightning(GgufTensors& tensors, std::vector<Block>& blocks) {
-  constexpr std::int64_t kFlops = 5;  // decay, k·v (2), q·S (2)
-  const GgufSource& source = tensors.source();
-  const std::int64_t heads = source.at("attention.head_count", tensors.layer());
-  const std::int64_t head = source.integer_or("attention.key_length", source.hidden_size() / heads);
-  const std::int64_t width = checked_mul(heads, head);
-  const std::string of = fmt::format("{} heads ({}) of {}", heads, source.key("attention.head_count"), head);
-  for (const char* stem : {"attn_qkv", "attn_gate", "attn_output"}) tensors.need(stem);
-  tensors.expect_rows("attn_qkv", checked_mul(3, width), of);
-  tensors.expect_rows("attn_gate", width, of);
-  tensors.expect_columns("attn_output", width, of);
-  tensors.expect_columns("attn_norm_2", width, of);
-  const std::int64_t elements = checked_mul(width, head);
-
-  GgufBlock block(tensors, {.kind = BlockKind::mixer, .name = "lightning_attention"});
-  block.norm("attn_norm", "mixer_norm");
-  block.linear("attn_qkv", "qkv_proj");
-  block.linear("attn_gate", "output_gate");
-  block.place(RecurrentState{.elements = elements, .flops = checked_mul(kFlops, elements)});
-  block.norm("attn_norm_2", "gated_norm");
-  block.linear("attn_output", "out_proj");
-  finish(block, tensors, blocks);
-}
-
-// Qwen4's embeddings of n-grams, mixed into the residual streams of one layer by a convolution, whose taps
-// are the length of an n-gram apart.
-void add_ngrams(GgufTensors& tensors, std::vector<Block>& blocks) {
-  const GgufSource& source = tensors.source();
-  const std::int64_t streams = source.integer("hyper_connection.count");
-  const std::int64_t channels = checked_mul(streams, source.hidden_size());
-  const std::int64_t taps = source.integer("ple.conv_kernel");
-  for (const char* stem : {"ple_key", "ple_value", "ple_conv1d"}) tensors.need(stem);
-  tensors.expect_rows("ple_key", channels, "the residual streams");
-  tensors.expect_columns("ple_conv1d", taps, source.key("ple.conv_kernel"));
-  tensors.expect_rows("ple_conv1d", channels, "the residual streams");
-  const std::int64_t kept = checked_mul(taps - 1, source.integer("ple.ngram_size"));
-  GgufBlock block(tensors, {.kind = BlockKind::mixer, .name = "ngram_embedding"});
-  block.linear("ple_key", "key_proj");
-  block.linear("ple_value", "value_proj");
-  for (const char* part : {"key", "query", "conv"})
-    block.norm(fmt::format("ple_norm_{}", part), fmt::format("{}_norm", part));
-  block.parameter("ple_conv1d", "conv1d");
-  block.place(RecurrentState{.elements = checked_mul(kept, channels), .flops = conv_flops(channels, taps)});
-  blocks.push_back(std::move(block.block()));
-}
-
 void add_short_conv(GgufTensors& tensors, std::vector<Block>& blocks) {
   const GgufSource& source = tensors.source();
   const std::int64_t hidden = source.hidden_size();
@@ -299,10 +252,7 @@ void add_rwkv(GgufTensors& tensors, std::vector<Block>& blocks) {
 }  // namespace
 
 void add_recurrence(GgufTensors& tensors, std::vector<Block>& blocks) {
-  if (tensors.has("ple_key")) add_ngrams(tensors, blocks);
-  if (tensors.has("attn_norm_2") && tensors.has("attn_gate") && tensors.has("attn_qkv")) {
-    add_lightning(tensors, blocks);
-  } else if (tensors.has("ssm_conv1d_q")) {
+  if (tensors.has("ssm_conv1d_q")) {
     add_kimi_delta(tensors, blocks);
   } else if (tensors.has("ssm_ba") || tensors.has("ssm_alpha") || tensors.has("ssm_beta")) {
     add_delta_net(tensors, blocks);

@@ -36,7 +36,8 @@ TEST_F(GgufModels, RefusesWhatIsNoModelToDecodeWith) {
   EXPECT_THAT(refusal("eagle3"), HasSubstr("the draft head of another model"));
   GgufWriter odd;
   odd.text("general.architecture", "two\nlines").tensor("token_embd.weight", "F32", {64});
-  EXPECT_EQ(model_refusal(odd), "general.architecture is 'two\\x0alines', which can be no architecture's name");
+  EXPECT_EQ(model_refusal(odd),
+            "general.architecture is 'two\\x0alines', which can be no architecture's name");
 }
 
 SmallGguf one_layer(std::uint32_t heads = 4, std::uint32_t kv_heads = 2) {
