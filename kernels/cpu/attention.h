@@ -63,5 +63,7 @@ void attention_merge(const Attention& op, std::int64_t splits, std::int64_t firs
 // holds prefill_scratch_floats(op) floats, one a thread.
 void attention_prefill(const Attention& op, std::int64_t first, std::int64_t last, float* scratch);
 std::int64_t prefill_scratch_floats(const Attention& op);
+// Bytes that the BLAS touches of its own for each thread meanwhile, at most.
+std::int64_t prefill_library_bytes(const Attention& op);
 
 }  // namespace memwall::cpu

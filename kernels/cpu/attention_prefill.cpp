@@ -112,6 +112,11 @@ std::int64_t prefill_scratch_floats(const Attention& op) {
   return kRows * widest_block(op) + widened_floats(op, op.d_k) + widened_floats(op, op.d_v);
 }
 
+std::int64_t prefill_library_bytes(const Attention& op) {
+  const std::int64_t tokens = widest_block(op);
+  return std::max(blas_buffer_bytes(kRows, tokens, op.d_k), blas_buffer_bytes(kRows, op.d_v, tokens));
+}
+
 // A masked token's weight is an exact 0, but it is multiplied with its value all the same: an infinity or
 // NaN in V reaches the rows of its block that do not see it, as it does in every BLAS-based attention.
 void attention_prefill(const Attention& op, std::int64_t first, std::int64_t last, float* scratch) {

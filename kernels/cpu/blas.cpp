@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "format/checked.h"
 #include "kernels/cpu/blas_library.h"
 
 namespace memwall::cpu {
@@ -52,6 +53,12 @@ void sgemv(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, con
   std::fill_n(y, m, 0.0F);
   if (rows == 0 || depth == 0) return;
   blas().sgemv(kBlasRowMajor, kBlasNoTranspose, rows, depth, 1.0F, a, stride, x, 1, 0.0F, y, 1);
+}
+
+std::int64_t blas_buffer_bytes(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t kDeepestBlock = 1024;
+  constexpr std::int64_t kFloat = sizeof(float);
+  return checked_mul(checked_add(m, n), std::min(k, kDeepestBlock) * kFloat);
 }
 
 std::string blas_description() { return blas_library().description; }

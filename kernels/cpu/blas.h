@@ -16,6 +16,11 @@ void sgemm(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, co
 // y[m] = a[m, k] x[k]; the same of y, threads and sizes.
 void sgemv(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, const float* x, float* y);
 
+// The most bytes of its own that a product of these sizes makes the library touch in the calling thread:
+// packed copies of both factors over one block of the depth, which no instruction set of OpenBLAS cuts deeper
+// than 1024 (SGEMM_Q in its param.h). Throws std::overflow_error past 2^63 - 1.
+std::int64_t blas_buffer_bytes(std::int64_t m, std::int64_t n, std::int64_t k);
+
 // The library and its version where it reports them, e.g. "OpenBLAS 0.3.21 ... SkylakeX". Loads it; empty
 // where none can be loaded.
 std::string blas_description();

@@ -105,6 +105,10 @@ std::int64_t linear_scratch_floats(LinearKernel kernel, Format format, std::int6
   return 0;
 }
 
+std::int64_t linear_library_bytes(LinearKernel kernel, std::int64_t rows, std::int64_t in) {
+  return kernel == LinearKernel::blas ? blas_buffer_bytes(rows, blas_panels(in) * kPanelRows, in) : 0;
+}
+
 void linear(LinearKernel kernel, const Linear& op, std::int64_t first, std::int64_t last, float* scratch) {
   check(kernel, op, first, last);
   if (first >= last || op.rows == 0) return;

@@ -47,6 +47,8 @@ void prepare(LinearKernel kernel, const Linear& op, std::int64_t first_unit, std
 
 // Floats of scratch that a thread needs while it runs: 0 for dot.
 std::int64_t linear_scratch_floats(LinearKernel kernel, Format format, std::int64_t in);
+// Bytes that a library maps and touches by itself for each thread meanwhile, at most: the BLAS's, else 0.
+std::int64_t linear_library_bytes(LinearKernel kernel, std::int64_t rows, std::int64_t in);
 
 // The outputs of panels [first, last) for every row of x. Throws std::invalid_argument where has_linear
 // refuses the format, or the range or shape is out of bounds; blas also std::length_error past 32-bit sizes.

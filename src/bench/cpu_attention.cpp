@@ -208,9 +208,11 @@ Footprint attention_footprint(const AttentionWork& work, const Workload& workloa
       checked_add(q_and_y, checked_add(checked_mul(shape.scratch_floats(), workers),
                                        cpu::attention_partial_floats(shape.op(), shape.splits)));
   const std::int64_t chosen = shape.sparse ? checked_mul(shape.seqs, shape.read) : 0;
+  const std::int64_t library =
+      shape.decode ? 0 : checked_mul(cpu::prefill_library_bytes(shape.op()), workers);
   Footprint footprint;
   footprint.copy_bytes = checked_add(shape.keys.bytes(), shape.values.bytes());
-  footprint.fixed_bytes = checked_mul(checked_add(floats, chosen), kFloat) +
+  footprint.fixed_bytes = checked_add(checked_mul(checked_add(floats, chosen), kFloat), library) +
                           kv_vector_bytes(work.kv, work.d_k) + kv_vector_bytes(work.kv, work.d_v);
   return footprint;
 }

@@ -8,6 +8,7 @@
 #include "bench/cpu_weights.h"
 #include "bench/routing.h"
 #include "format/checked.h"
+#include "kernels/cpu/blas.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/widen.h"
@@ -140,7 +141,9 @@ struct TaskFootprint {
   Footprint operator()(const MatmulTask& t) const {
     // f16 operands are widened to f32 first: b whole, a and c by panels of rows.
     const std::int64_t widened = t.format.kind == FormatKind::f32 ? 0 : 3 * t.n * t.n * kFloat;
-    return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n), .fixed_bytes = widened};
+    const std::int64_t library = checked_mul(cpu::blas_buffer_bytes(t.n, t.n, t.n), workers);
+    return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n),
+            .fixed_bytes = checked_add(widened, library)};
   }
   Footprint operator()(const ArithmeticTask&) const { return {.cold = false}; }
   Footprint operator()(const FusedTask&) const { return {}; }

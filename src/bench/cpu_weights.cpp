@@ -57,8 +57,11 @@ cpu::LinearKernel linear_kernel(const Variant& variant) {
 
 std::int64_t linear_workspace_bytes(const LinearWork& work, const LinearRows& rows, int workers) {
   const std::vector<Variant> variants = linear_variants(work, rows.a_matrix);
-  return checked_add(checked_mul(prepared_words(work, rows, variants), 8),
-                     checked_mul(scratch_floats(work, variants) * workers, kFloat));
+  std::int64_t library = 0;
+  for (const Variant& variant : variants)
+    library = std::max(library, cpu::linear_library_bytes(linear_kernel(variant), rows.a_matrix, work.in));
+  const std::int64_t each_worker = checked_add(checked_mul(scratch_floats(work, variants), kFloat), library);
+  return checked_add(checked_mul(prepared_words(work, rows, variants), 8), checked_mul(each_worker, workers));
 }
 
 LinearWorkspace::LinearWorkspace(const LinearWork& work, const LinearRows& rows, int workers)

@@ -24,7 +24,7 @@ struct LinearRows {
 };
 
 // Room for what linear kernels need beside their operands: prepared activations, and scratch for each
-// worker. For the largest of the variants.
+// worker, a library's own buffers included. For the largest of the variants.
 std::int64_t linear_workspace_bytes(const LinearWork& work, const LinearRows& rows, int workers);
 
 class LinearWorkspace {
