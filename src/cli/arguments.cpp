@@ -61,11 +61,13 @@ const CLI::Option* find_option(const CLI::App& command, const std::string& name)
   const std::vector<std::string> own = long_options(command);
   if (std::find(own.begin(), own.end(), "--" + bare) != own.end())
     refuse(fmt::format("unknown option '{}'; did you mean '--{}'?", name, bare));
+  std::vector<std::string> others;
   for (const CLI::App* other : app.get_subcommands({})) {
-    if (find_option(*other, name) != nullptr && name.rfind("--", 0) == 0)
-      refuse(
-          fmt::format("{}: '{}' is an option of {}, not of this command; `memwall {} --help` lists its own",
-                      command.get_name(), name, other->get_name(), command.get_name()));
+    if (find_option(*other, name) != nullptr && name.rfind("--", 0) == 0) others.push_back(other->get_name());
+  }
+  if (!others.empty()) {
+    refuse(fmt::format("{}: '{}' is an option of {}, not of this command; `memwall {} --help` lists its own",
+                       command.get_name(), name, fmt::join(others, ", "), command.get_name()));
   }
   const std::vector<std::string> near = meant("--" + bare, own);
   refuse(near.empty()
@@ -93,8 +95,7 @@ const CLI::App& command_of(const CLI::App& app, const std::vector<std::string>& 
     const std::string name = word.substr(0, word.find('='));
     for (const CLI::App* command : commands) {
       if (find_option(*command, name) != nullptr)
-        refuse(fmt::format("the command comes before its options: `memwall {} {} ...`", command->get_name(),
-                           name));
+        refuse(fmt::format("the command comes before its options: `memwall COMMAND {} ...`", name));
     }
     refuse(fmt::format(
         "unknown option '{}'; `memwall --help` lists the commands and their options come after them", name));

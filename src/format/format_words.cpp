@@ -291,13 +291,13 @@ constexpr std::array kKvMeanings = {
     Meaning{"fp4 f4 nvidiafp4", "nvfp4", "an 8-bit scale for 16 values"},
 };
 
-std::string kv_hint(const std::string& letters) {
+std::string kv_hint(const std::string& letters, bool is_weight_format) {
   if (letters == "auto" || letters == "default" || letters == "none")
     return "leave --kv out for the model's own";
   if (letters == "8bit" || letters == "w8") return "8 bits are f8_e4m3, int8 (8 + 16 a vector) or q8_0 (8.5)";
   if (letters == "4bit" || letters == "int4" || letters == "i4" || letters == "mxfp4")
     return "4-bit caches are q4_0 (4.5 bits an element, llama.cpp) or nvfp4 (4.5)";
-  const bool mix = find_mix(letters) != nullptr;
+  const bool mix = is_weight_format || find_mix(letters) != nullptr;
   if (const std::vector<std::string> near = misspelt(letters, kv_format_names()); !mix && !near.empty())
     return "did you mean " + listed(near) + "?";
   return "a KV cache is one of " + listed(kv_format_names());
@@ -342,7 +342,7 @@ FormatWord<KvFormat> read_kv_format_word(std::string_view word) {
   const std::string letters = compact(word);
   if (auto found = named<KvFormat>(word, letters, kv_format_names(), find_kv_format, kKvMeanings))
     return *found;
-  return {std::nullopt, "", kv_hint(letters)};
+  return {std::nullopt, "", kv_hint(letters, read_format_word(word).format.has_value())};
 }
 
 }  // namespace memwall

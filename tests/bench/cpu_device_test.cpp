@@ -105,6 +105,24 @@ TEST_F(CpuDeviceTest, AttentionInDecodeAndPrefill) {
   }
 }
 
+// Counted, but run by no kernel here: never by one of another format.
+TEST_F(CpuDeviceTest, OtherCachesHaveNoKernel) {
+  for (const std::string& name : kv_format_names()) {
+    const KvFormat kv = *find_kv_format(name);
+    const bool has = std::find(std::begin(kCaches), std::end(kCaches), kv) != std::end(kCaches);
+    const LatentState latent{.heads = 8, .rank = 64, .rope = 16, .d_nope = 32, .d_v = 32};
+    for (const Phase phase : {Phase::decode, Phase::prefill}) {
+      const Workload workload{.phase = phase, .batch = 1, .context = 37};
+      EXPECT_EQ(!device_->variants(OpTask{AttentionWork{6, 2, 64, 64, 0, kv}, workload}).empty(), has)
+          << name;
+      EXPECT_EQ(!device_->variants(OpTask{LatentWork{latent, kv}, workload}).empty(), has) << name;
+    }
+    EXPECT_EQ(!device_->variants(OpTask{IndexerWork{{.heads = 4, .width = 64}, kv}, {.context = 37}}).empty(),
+              has)
+        << name;
+  }
+}
+
 TEST_F(CpuDeviceTest, SparseAttentionGathersInDecode) {
   const AttentionWork work{.heads = 4, .kv_heads = 2, .d_k = 32, .d_v = 32, .kv = KvFormat::f16, .top_k = 20};
   expect_right(OpTask{work, {.batch = 2, .context = 90}});

