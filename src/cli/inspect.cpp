@@ -118,6 +118,10 @@ void inspect(const InspectOptions& options, const Invocation& invocation) {
   const bool yaml = options.output.format == "yaml" ||
                     (options.output.format.empty() &&
                      (options.output.output.ends_with(".yaml") || options.output.output.ends_with(".yml")));
+  if (options.output.format.empty() && options.output.output == "yaml")
+    throw InputError(
+        "--output: 'yaml' is no file's name; did you mean --format yaml? (a file of that name: --output "
+        "./yaml)");
   if (yaml && !options.other.empty()) throw InputError("--format yaml writes one model");
   const OutputFormat format = yaml ? OutputFormat::table : options.output.chosen();
   const std::int64_t context = parse_count(options.context, "--context", {1, kMostContext});

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <limits>
 
@@ -101,13 +102,21 @@ void OutputOptions::add(CLI::App& command) {
 
 namespace {
 
-// "x.json": json; nothing where the ending names no format.
+// "x.JSON": "json"; empty where the name has none.
 std::string ending_of(const std::string& path) {
   const std::size_t point = path.rfind('.');
   if (point == std::string::npos || path.find('/', point) != std::string::npos) return "";
   const std::string ending = lower_case(path.substr(point + 1));
-  if (ending == "markdown") return "md";
-  return ending == "json" || ending == "csv" || ending == "md" ? ending : "";
+  return ending == "markdown" ? "md" : ending;
+}
+
+bool names_format(const std::string& ending) { return ending == "json" || ending == "csv" || ending == "md"; }
+
+// Endings of what memwall does not write: a table in such a file surprises.
+bool names_other_format(const std::string& ending) {
+  constexpr std::array kOthers = {"yaml", "yml", "tsv", "html", "htm", "xml",
+                                  "xlsx", "svg", "png", "pdf",  "gz",  "zip"};
+  return std::find(kOthers.begin(), kOthers.end(), ending) != kOthers.end();
 }
 
 }  // namespace
@@ -122,10 +131,14 @@ OutputFormat OutputOptions::chosen() const {
                         "--output ./{})",
                         output, output, output));
     }
-    return ending.empty() ? OutputFormat::table : parse_output_format(ending);
+    if (names_format(ending)) return parse_output_format(ending);
+    if (names_other_format(ending))
+      note(
+          fmt::format("--output: {} is written as a table; --format json, csv or md says otherwise", output));
+    return OutputFormat::table;
   }
   const OutputFormat given = parse_output_format(format);
-  if (!ending.empty() && parse_output_format(ending) != given)
+  if (names_format(ending) && parse_output_format(ending) != given)
     note(fmt::format("--output: {} is written as {}, as --format says", output, format));
   return given;
 }

@@ -270,7 +270,10 @@ std::string weights_hint(std::string_view word, const std::string& letters) {
            " bits a weight are " + of_size(bits, 4);
   if (const std::vector<std::string> near = misspelt(letters, format_names()); !near.empty())
     return "did you mean " + listed(near) + "?";
-  if (const double bits = bits_in(letters); bits > 0)
+  if (word.find_first_of(":=") != std::string_view::npos)
+    return "a format for a part is written PART=FORMAT, like experts=mxfp4";
+  const bool plain = std::all_of(word.begin(), word.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (const double bits = bits_in(letters); bits > 0 && plain)
     return "of about " + bits_text(bits) + " bits a weight are " + of_size(bits, 4);
   return "it is one of f32, f16, bf16, f8_e4m3, int8-c, int4-g128, nf4, mxfp4, nvfp4 or a ggml type like "
          "q8_0 and q4_k";

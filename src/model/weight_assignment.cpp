@@ -78,6 +78,13 @@ void join_tied(Model& model, const std::vector<const Tensor*>& named, std::strin
     store_as(*head, table->format);
 }
 
+// "a=b, c=d" may have blanks around each word.
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
 std::string assigned(std::string_view part, Format format) {
   return fmt::format("{}={}", part, format_name(format));
 }
@@ -100,7 +107,7 @@ std::vector<WeightAssignment> parse_weight_assignments(
   std::size_t start = 0;
   while (true) {
     const std::size_t end = std::min(text.find_first_of(",;", start), text.size());
-    const std::string_view item = text.substr(start, end - start);
+    const std::string_view item = trimmed(text.substr(start, end - start));
     if (item.empty()) {
       throw InputError(
           fmt::format("{}: an item of the list is empty; write formats with one comma between", what));
@@ -114,8 +121,8 @@ std::vector<WeightAssignment> parse_weight_assignments(
       }
       assignments.push_back({.rest = format_of(std::string(item))});
     } else {
-      const std::string part(item.substr(0, equals));
-      const std::string name(item.substr(equals + 1));
+      const std::string part(trimmed(item.substr(0, equals)));
+      const std::string name(trimmed(item.substr(equals + 1)));
       if (part.empty() || name.empty())
         throw InputError(fmt::format("{}: '{}' is not PART=FORMAT, like experts=mxfp4", what, item));
       if (!open) assignments.emplace_back();

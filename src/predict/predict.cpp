@@ -209,7 +209,7 @@ Prediction predict(const Step& step, const Card& card) {
   const double spread = card.achievable.spread;
   prediction.expected.low_tokens_per_s = prediction.expected.tokens_per_s * (1 - spread);
   prediction.expected.high_tokens_per_s =
-      std::min(prediction.expected.tokens_per_s * (1 + spread), prediction.ceiling.tokens_per_s);
+      std::min(prediction.expected.tokens_per_s * (1 + spread), prediction.ceiling_even_routing.tokens_per_s);
   prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes_least <= card.l2_MiB * kMiB;
   return prediction;
 }

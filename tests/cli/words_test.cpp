@@ -153,6 +153,14 @@ TEST(OutputEnding, ChoosesTheFormat) {
   EXPECT_EQ(content_of(folder / "tiny.yaml").rfind("name: tiny", 0), 0U);
 }
 
+TEST(OutputEnding, OneThatNamesAnotherFormatIsATableWithANote) {
+  const TemporaryFolder folder;
+  const Finished done = run("cards -o " + (folder / "cards.tsv"));
+  EXPECT_EQ(done.status, 0);
+  EXPECT_THAT(done.err, HasSubstr("cards.tsv is written as a table; --format json, csv or md"));
+  expect_refused(run("inspect " + kTiny + " -o yaml"), "did you mean --format yaml?");
+}
+
 TEST(OutputEnding, AFormatThatContradictsItIsWrittenWithANote) {
   const TemporaryFolder folder;
   const Finished done = run("cards --format csv -o " + (folder / "cards.json"));

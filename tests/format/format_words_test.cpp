@@ -117,6 +117,8 @@ TEST(FormatWords, SuggestionsAreNearInMeaning) {
   EXPECT_THAT(taken("int4-g12"), HasSubstr("int4-g128"));
   for (const char* word : {"", "nope", "zzz", "-", "\xff\xfe", "999999999999999999999999"})
     EXPECT_THAT(taken(word), HasSubstr("it is one of")) << word;
+  EXPECT_THAT(taken("experts:mxfp4"), HasSubstr("experts=mxfp4"));
+  EXPECT_THAT(taken("a\x1b[31mb"), HasSubstr("it is one of"));
   EXPECT_THAT(taken(std::string(100'000, 'q').c_str()), HasSubstr("it is one of"));
 }
 

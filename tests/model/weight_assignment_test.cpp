@@ -36,6 +36,7 @@ TEST(WeightAssignment, ItemsSideBySideAreOneModel) {
   EXPECT_EQ(labels("bf16,q8_0,q4_0"), (Labels{"bf16", "q8_0", "q4_0"}));
   EXPECT_EQ(labels("experts=mxfp4,attention=q8_0"), Labels{"experts=mxfp4,attention=q8_0"});
   EXPECT_EQ(labels("experts=mxfp4,rest=q8_0"), Labels{"experts=mxfp4,rest=q8_0"});
+  EXPECT_EQ(labels("experts = mxfp4, rest=q8_0"), Labels{"experts=mxfp4,rest=q8_0"});
   EXPECT_EQ(labels("rest=q8_0,experts=mxfp4"), Labels{"experts=mxfp4,rest=q8_0"});
   EXPECT_EQ(labels("default=q8_0,experts=mxfp4"), Labels{"experts=mxfp4,rest=q8_0"});
   // A format before items is for the rest; the ones before it are alternatives.
