@@ -16,17 +16,9 @@ constexpr std::size_t kMostTags = 1000;
 
 // mlx's modes: affine has a 16-bit scale and bias a group, the others an 8-bit scale; nvfp4's has none for
 // the tensor. Everything with a matrix is quantised, tables and routers included, whose rows are whole
-// groups. A module's own settings lie beside the others, `false` where it is not quantised.
-std::string mlx_mode(const Section& own, const Section& outer) {
-  return own.word_or("mode", outer.word_or("mode", "affine"));
-}
-
-std::optional<StoredAs> mlx_format(const Section& own, const Section& outer) {
-  if (own.value().kind == json::Kind::boolean) {
-    if (!own.value().boolean) return std::nullopt;
-    return mlx_format(outer, outer);
-  }
-  const std::string mode = mlx_mode(own, outer);
+// groups.
+StoredAs mlx_format(const Section& settings) {
+  const std::string mode = settings.word_or("mode", "affine");
   if (mode == "mxfp4") return kMxfp4;
   if (mode == "mxfp8") return kMxfp8;
   if (mode == "nvfp4") {
@@ -34,13 +26,22 @@ std::optional<StoredAs> mlx_format(const Section& own, const Section& outer) {
     as.tensor_bytes = -4;
     return as;
   }
-  if (mode != "affine") own.fail(fmt::format("mlx's mode '{}' is not supported", json::printable(mode)));
-  return int_format(own, own.integer_or("bits", outer.integer_or("bits", 4)),
-                    own.integer_or("group_size", outer.integer_or("group_size", 64)), ZeroPoints::wide);
+  if (mode != "affine") settings.fail(fmt::format("mlx's mode '{}' is not supported", json::printable(mode)));
+  return int_format(settings, settings.integer_or("bits", 4), settings.integer_or("group_size", 64),
+                    ZeroPoints::wide);
+}
+
+// A module's own settings lie beside the others, `false` where it is not quantised and `true` where it is as
+// the rest. An object is all that mlx's to_quantized is called with (mlx.nn.quantize): what it leaves out,
+// the mode too, has to_quantized's defaults and not the rest's settings.
+std::optional<StoredAs> mlx_exception(const Section& own, const Section& rest) {
+  if (own.value().kind != json::Kind::boolean) return mlx_format(own);
+  if (!own.value().boolean) return std::nullopt;
+  return mlx_format(rest);
 }
 
 std::int64_t mlx_group(const Section& section) {
-  const std::string mode = mlx_mode(section, section);
+  const std::string mode = section.word_or("mode", "affine");
   if (mode == "mxfp4" || mode == "mxfp8") return 32;
   return mode == "nvfp4" ? 16 : section.integer_or("group_size", 64);
 }
@@ -71,11 +72,9 @@ void doubt_twice(Scheme& scheme) {
 
 QuantizationScheme read_mlx(const QuantizationSection& section, const QuantizedModel& /*model*/) {
   Scheme scheme;
-  scheme.rules.push_back({.roles = kAll,
-                          .format = mlx_format(section, section),
-                          .modules = std::nullopt,
-                          .divisor = mlx_group(section)});
-  add_exceptions(section, section.value(), false, mlx_format, section, scheme);
+  scheme.rules.push_back(
+      {.roles = kAll, .format = mlx_format(section), .modules = std::nullopt, .divisor = mlx_group(section)});
+  add_exceptions(section, section.value(), false, mlx_exception, section, scheme);
   return scheme;
 }
 

@@ -276,6 +276,12 @@ TEST(QuantisedBytes, OfMlx) {
               (kLinear - 65536) / 2 + (kLinear - 65536) / 64 * 4 + 65536 + 65536 / 32 * 4 + kTable * 6 / 8 +
                   kTable / 64 * 4 + 2 * kTable + kNorms);
   }
+  // What an exception leaves out has affine's settings, whatever the rest's mode; `true` is as the rest.
+  EXPECT_EQ(stored_bytes(small("quantization", R"({"group_size": 32, "bits": 4, "mode": "mxfp4",
+                "lm_head": {"group_size": 64, "bits": 8}, "model.embed_tokens": {"bits": 8},
+                "model.layers.0.self_attn.q_proj": {}, "model.layers.0.self_attn.k_proj": true})")),
+            (kLinear - 65536) / 2 + (kLinear - 65536) / 32 + 65536 / 2 + 65536 / 64 * 4 +
+                2 * (kTable + kTable / 64 * 4) + kNorms);
   // Rows that are no whole groups stay: 640 is 2.5 groups of 256.
   EXPECT_EQ(stored_bytes(small("quantization", R"({"group_size": 256, "bits": 4})")),
             (kAll - 640 * 256) / 2 + (kAll - 640 * 256) / 256 * 4 + 2 * 640 * 256 + kNorms);
