@@ -216,12 +216,15 @@ const json::Value* settings_of(const Config& config) {
 
 void apply_quantization(const Config& config, Model& model) {
   const json::Value* value = settings_of(config);
-  if (value == nullptr) return;
   const QuantizedModel quantized{.type = config.type(),
                                  .expert_dtype = config.text_or({"expert_dtype"}, ""),
                                  .dtype = model.weights,
                                  .nested = config.nested()};
-  apply(QuantizationSection(config.file(), *value), quantized, model);
+  if (value != nullptr) return apply(QuantizationSection(config.file(), *value), quantized, model);
+  QuantizationScheme older = read_older(config, quantized);
+  if (!older.rules.empty()) return Application(std::move(older), quantized, model).run();
+  model.approximate = model.approximate || !older.doubts.empty();
+  model.warnings.insert(model.warnings.end(), older.doubts.begin(), older.doubts.end());
 }
 
 void apply_quantization_file(const std::string& path, Model& model) {

@@ -69,6 +69,18 @@ bool QuantizationSection::flag_or(std::string_view key, bool fallback) const {
   return found == nullptr ? fallback : json::as_bool(*file_, *found, key);
 }
 
+std::string QuantizationSection::known_word(std::string_view key, const std::string& fallback,
+                                            std::span<const std::string_view> known) const {
+  std::string word = word_or(key, fallback);
+  const auto same = [](char a, char b) { return a == b || (a == '_' && b == '-'); };
+  const auto is_word = [&](std::string_view one) {
+    return std::equal(word.begin(), word.end(), one.begin(), one.end(), same);
+  };
+  if (find(key) == nullptr || std::any_of(known.begin(), known.end(), is_word)) return word;
+  fail(*find(key),
+       fmt::format("{} '{}' is not known; {} are", key, json::printable(word), fmt::join(known, ", ")));
+}
+
 std::string QuantizationSection::word_or(std::string_view key, const std::string& fallback) const {
   const json::Value* found = find(key);
   if (found == nullptr) return fallback;
@@ -139,7 +151,7 @@ void QuantizationSection::fail(const json::Value& at, const std::string& message
 Format int_format(const QuantizationSection& section, std::int64_t bits, std::int64_t group,
                   ZeroPoints zero) {
   constexpr std::array<std::string_view, 3> kSuffixes = {"", "-zp", "-zp16"};
-  const std::string rows = group <= 0 ? "c" : fmt::format("g{}", group);
+  const std::string rows = group < 0 ? "c" : fmt::format("g{}", group);
   const std::string name = fmt::format("int{}-{}{}", bits, rows, kSuffixes[static_cast<std::size_t>(zero)]);
   if (const std::optional<Format> format = find_format(name)) return *format;
   section.fail(

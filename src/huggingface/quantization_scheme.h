@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "format/format.h"
+#include "huggingface/config.h"
 #include "huggingface/quantization_layout.h"
 #include "huggingface/quantization_modules.h"
 #include "input/json.h"
@@ -58,6 +60,10 @@ class QuantizationSection {
   bool flag_or(std::string_view key, bool fallback) const;
   // In lower case, '-' as '_'.
   std::string word_or(std::string_view key, const std::string& fallback) const;
+  // The same, of those known; another is refused at its value, which makes the list of
+  // what is right part of the message.
+  std::string known_word(std::string_view key, const std::string& fallback,
+                         std::span<const std::string_view> known) const;
   // Of all the keys; adds to `list`. "re:" before a name makes it a regular expression.
   void add_modules(std::initializer_list<const char*> keys, ModuleList& list) const;
   // The same by the rule of transformers' methods: regular expressions need no "re:".
@@ -120,6 +126,11 @@ void add_exceptions(const QuantizationSection& section, const json::Value& modul
 
 // Throws InputError where the method is not known.
 QuantizationScheme read_quantization(const QuantizationSection& section, const QuantizedModel& model);
+
+// What models older than quantization_config say of their weights at a config.json's top level:
+// GPTQ-for-LLaMa's wbits and groupsize, ChatGLM's quantization_bit. No rules where nothing is said; doubts
+// where other keys tell of quantised weights and not how they are stored.
+QuantizationScheme read_older(const Config& config, const QuantizedModel& model);
 
 // Methods that state groups of modules, one a format.
 QuantizationScheme read_compressed_tensors(const QuantizationSection& section, const QuantizedModel& model);

@@ -294,6 +294,38 @@ TEST(QuantisedBytes, OfMlx) {
   EXPECT_EQ(stored_bytes(both), kAll + kAll / 64 * 4 + kNorms);
 }
 
+// Before quantization_config there were keys at the top level.
+TEST(QuantisedBytes, OfKeysAtTheTopLevel) {
+  const auto with = [](const std::string& keys) {
+    return model_from_config(json::parse("{" + kSmall + ", " + keys + "}", "x.json"), "x");
+  };
+  for (const Layout& layout : std::vector<Layout>{
+           {R"("wbits": 8, "groupsize": 128)", kLinear + kLinear / 128 * 2 + kLinear / 128 + kRest},
+           {R"("wbits": 4, "groupsize": 64)", kLinear / 2 + kLinear / 64 * 2 + kLinear / 64 / 2 + kRest},
+           {R"("wbits": 16, "groupsize": -1)", 2 * kLinear + kRest},
+           {R"("quantization_bit": 4)", kLinear / 2 + 2 * kRows + kRest},
+           {R"("quantization_bit": 8)", kLinear + 2 * kRows + kRest},
+           {R"("quantization_bit": 0)", 2 * kLinear + kRest},
+           {R"("bits": 16, "use_fp8": false, "weight_dtype": "bfloat16")", 2 * kLinear + kRest},
+       }) {
+    const Model model = with(layout.config);
+    EXPECT_EQ(stored_bytes(model), layout.bytes) << layout.config;
+    EXPECT_FALSE(model.approximate) << layout.config;
+  }
+  for (const char* keys :
+       {R"("bits": 4, "group_size": 128)", R"("w_bit": 4)", R"("weight_bits": 8)", R"("load_in_4bit": true)",
+        R"("load_in_8bit": true)", R"("quant_method": "awq")", R"("quant_config": {"bits": 4})",
+        R"("bnb_config": {"load_in_4bit": true})", R"("hqq_config": {"nbits": 4})",
+        R"("weight_dtype": "int4")", R"("weight_dtype": "fp8")", R"("use_fp8": true)"}) {
+    const Model model = with(keys);
+    EXPECT_TRUE(model.approximate) << keys;
+    ASSERT_FALSE(model.warnings.empty()) << keys;
+    const std::string said = fmt::format("{}", fmt::join(model.warnings, "\n"));
+    EXPECT_NE(said.find("tells of quantised weights"), std::string::npos) << keys << ": " << said;
+  }
+  EXPECT_EQ(error_of([&] { with(R"("quantization_bit": 3)"); }).rfind("x.json:", 0), 0U);
+}
+
 // What is not understood and says something is named, and makes the model approximate.
 TEST(QuantisedBytes, DoubtsAreSaid) {
   struct Case {
