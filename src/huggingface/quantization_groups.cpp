@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
 
+#include "huggingface/quantization_presets.h"
 #include "huggingface/quantization_scheme.h"
 
 namespace memwall {
@@ -15,26 +18,42 @@ using Scheme = QuantizationScheme;
 constexpr std::size_t kMostGroups = 100;
 constexpr Range kSides{1, 1 << 20};
 
-// compressed-tensors' QuantizationArgs: num_bits, type, strategy, group_size, symmetric. ModelOpt leaves the
-// strategy out.
-struct Weights {
-  std::int64_t bits = 8;
-  bool integers = true;
-  std::string strategy;
-  std::int64_t group = 0;
-  bool symmetric = true;
-  std::int64_t block_rows = 0;
-  std::int64_t block_columns = 0;
-};
+// CompressionFormat.
+constexpr std::array<std::string_view, 13> kFormats = {"dense",
+                                                       "int-quantized",
+                                                       "float-quantized",
+                                                       "naive-quantized",
+                                                       "pack-quantized",
+                                                       "marlin-24",
+                                                       "nvfp4-pack-quantized",
+                                                       "mxfp4-pack-quantized",
+                                                       "mxfp6-pack-quantized",
+                                                       "mxfp8-quantized",
+                                                       "sparse-bitmask",
+                                                       "sparse-24-bitmask",
+                                                       "mixed-precision"};
 
-Weights read_weights(const Section& section) {
-  Weights w{.bits = section.integer_or("num_bits", 8),
-            .integers = section.word_or("type", "int") == "int",
-            .strategy = "",
-            .group = section.integer_or("group_size", 0),
-            .symmetric = section.flag_or("symmetric", true)};
+// actorder: "group" (also true and "dynamic") stores weight_g_idx; with "weight" or "static" the order is
+// gone once the weights are quantised.
+bool has_input_index(const Section& section) {
+  const json::Value* order = section.find("actorder");
+  if (order == nullptr) return false;
+  if (order->kind == json::Kind::boolean) return order->boolean;
+  constexpr std::array<std::string_view, 4> kOrders = {"group", "dynamic", "weight", "static"};
+  const std::string word = section.known_word("actorder", "", kOrders);
+  return word == "group" || word == "dynamic";
+}
+
+GroupWeights read_weights(const Section& section) {
+  constexpr std::array<std::string_view, 2> kTypes = {"int", "float"};
+  GroupWeights w{.bits = section.integer_or("num_bits", 8),
+                 .integers = section.known_word("type", "int", kTypes) == "int",
+                 .strategy = "",
+                 .group = section.integer_or("group_size", 0),
+                 .symmetric = section.flag_or("symmetric", true)};
   w.strategy = section.word_or("strategy", w.group > 0 ? "group" : w.group < 0 ? "channel" : "tensor");
   if (w.strategy == "tensor_group") w.strategy = "group";
+  w.input_index = has_input_index(section);
   const json::Value* block = section.find("block_structure");
   if (w.strategy == "block" && block != nullptr && block->items.size() == 2) {
     w.block_rows = json::as_integer(section.file(), block->items[0], "block_structure", kSides);
@@ -43,7 +62,7 @@ Weights read_weights(const Section& section) {
   return w;
 }
 
-[[noreturn]] void refuse(const Section& section, const Weights& w, const std::string& format) {
+[[noreturn]] void refuse(const Section& section, const GroupWeights& w, const std::string& format) {
   section.fail(fmt::format("weights of type '{}' with {} bits and strategy '{}'{}{} are not supported",
                            w.integers ? "int" : "float", w.bits, json::printable(w.strategy),
                            w.group > 0 ? fmt::format(" in groups of {}", w.group) : "",
@@ -52,7 +71,7 @@ Weights read_weights(const Section& section) {
 
 // One value a byte: float-quantized, int-quantized and naive-quantized hold any number of bits so. Scales
 // have the model's type, a zero point is a byte.
-StoredAs naive(const Section& section, const Weights& w, const std::string& format, std::int64_t scale) {
+StoredAs naive(const Section& section, const GroupWeights& w, const std::string& format, std::int64_t scale) {
   if (w.bits > 8 || (!w.integers && w.bits != 8)) refuse(section, w, format);
   const std::int64_t beside = scale + (w.integers && !w.symmetric ? 1 : 0);
   const bool f32 = beside == 4;  // as the formats' own
@@ -85,9 +104,8 @@ StoredAs half_of(StoredAs as, std::int64_t value_bits, std::int64_t place_bits) 
   return as;
 }
 
-StoredAs weights_format(const Section& section, const std::string& format, bool activations,
-                        const QuantizedModel& model) {
-  const Weights w = read_weights(section);
+StoredAs values_format(const Section& section, const GroupWeights& w, const std::string& format,
+                       bool activations, const QuantizedModel& model) {
   const bool grouped = w.strategy == "group";
   if (format == "marlin_24") {
     if (!w.integers || (w.bits != 4 && w.bits != 8)) refuse(section, w, format);
@@ -112,6 +130,13 @@ StoredAs weights_format(const Section& section, const std::string& format, bool 
                       w.symmetric ? ZeroPoints::none : ZeroPoints::packed);
   }
   return naive(section, w, format, model.scale_bytes());
+}
+
+StoredAs weights_format(const Section& section, const GroupWeights& w, const std::string& format,
+                        bool activations, const QuantizedModel& model) {
+  StoredAs as = values_format(section, w, format, activations, model);
+  if (w.input_index && w.strategy == "group") as.column_bytes = 4;
+  return as;
 }
 
 // The roles of a module's class; nothing where the class is not known.
@@ -185,20 +210,31 @@ void add_groups(const QuantizationSection& section, const QuantizedModel& model,
   const std::optional<Section> groups = section.section("config_groups");
   if (!groups) return;
   if (groups->value().items.size() > kMostGroups) groups->fail("more than 100 config_groups");
-  const std::string whole = section.word_or("format", "");
+  const std::string whole = section.known_word("format", "", kFormats);
   std::vector<QuantizationRule> by_name;
-  for (const json::Value& item : groups->value().items) {
+  for (std::size_t g = 0; g < groups->value().items.size(); ++g) {
+    const json::Value& item = groups->value().items[g];
     const Section group(section.file(), item);
+    const GroupPreset* named =
+        item.kind == json::Kind::array ? &find_preset(group, groups->value().keys[g]) : nullptr;
+    if (named == nullptr && item.kind != json::Kind::object)
+      group.fail("a group is an object, or a list of targets behind a preset's name");
     const std::optional<Section> weights = group.section("weights");
-    if (!weights) continue;  // activations alone
-    const std::string own = group.word_or("format", whole);
+    if (named == nullptr && !weights) continue;  // activations alone
+    const std::string own = group.known_word("format", whole, kFormats);
     if (own == "dense") {  // not compressed: 16 bits, with scales beside
       scheme.doubts.emplace_back("its format 'dense' stores weights that are not compressed");
       continue;
     }
-    const StoredAs format = weights_format(*weights, own == "mixed_precision" ? "" : own,
-                                           group.find("input_activations") != nullptr, model);
-    const json::Value* targets = group.find("targets");
+    const std::string compressor = own == "mixed_precision" ? "" : own;
+    std::optional<StoredAs> format;
+    if (named == nullptr) {
+      format = weights_format(*weights, read_weights(*weights), compressor,
+                              group.find("input_activations") != nullptr, model);
+    } else if (named->quantised) {
+      format = weights_format(group, named->weights, compressor, named->activations, model);
+    }
+    const json::Value* targets = named != nullptr ? &item : group.find("targets");
     Roles roles = targets == nullptr ? Roles(kEveryLayer) : Roles(0);
     ModuleList names;
     if (targets != nullptr && targets->kind != json::Kind::array)

@@ -19,6 +19,10 @@ using Scheme = QuantizationScheme;
 // of two: DeepSeek-V4 stores them in 8 bits, DeepSeek-V3.1 and V3.2 in f32 (deepseek-ai/DeepSeek-V3 issue 961
 // prints some that no 8 bits hold).
 StoredAs fp8_format(const Section& section, const QuantizedModel& model) {
+  constexpr std::array<std::string_view, 9> kTypes = {"e4m3",     "e4m3fn",        "e4m3fnuz",
+                                                      "fp8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz",
+                                                      "e5m2",     "fp8_e5m2",      "float8_e5m2"};
+  section.known_word("fmt", "", kTypes);  // all a byte a weight
   const json::Value* block = section.find("weight_block_size");
   if (block == nullptr) return kF8;
   constexpr Range kSides{1, 1 << 20};
@@ -84,6 +88,8 @@ Scheme bitsandbytes(const Section& section, const QuantizedModel& /*model*/) {
   if (!section.flag_or("load_in_4bit", section.flag_or("_load_in_4bit", false))) {
     section.fail("bitsandbytes needs load_in_8bit or load_in_4bit");
   }
+  constexpr std::array<std::string_view, 2> kTypes = {"nf4", "fp4"};
+  section.known_word("bnb_4bit_quant_type", "fp4", kTypes);
   const bool twice = section.flag_or("bnb_4bit_use_double_quant", false);
   return of_transformers(section, Format{twice ? FormatKind::nf4_dq : FormatKind::nf4, 0, false});
 }
@@ -100,7 +106,7 @@ Scheme w8a8_int8(const Section& section, const QuantizedModel& /*model*/) {
 
 using Method = Scheme (*)(const Section&, const QuantizedModel&);
 
-struct Known {
+struct NamedMethod {
   const char* name;
   Method read;
 };
@@ -117,40 +123,40 @@ Scheme eetq(const Section& section, const QuantizedModel& /*model*/) {
 
 // By quant_method, '-' as '_'.
 constexpr std::array kMethods = {
-    Known{"fp8", fp8},
-    Known{"fbgemm_fp8", fbgemm_fp8},
-    Known{"w8a8_fp8", fbgemm_fp8},
-    Known{"w8a8_int8", w8a8_int8},
-    Known{"mxfp4", mxfp4},
-    Known{"gptq", read_gptq},
-    Known{"gptq_marlin", read_gptq},
-    Known{"awq", read_awq},
-    Known{"awq_marlin", read_awq},
-    Known{"auto_round", read_auto_round},
-    Known{"intel/auto_round", read_auto_round},
-    Known{"bitsandbytes", bitsandbytes},
-    Known{"mlx", read_mlx},
-    Known{"hqq", read_hqq},
-    Known{"eetq", eetq},
-    Known{"quanto", read_quanto},
-    Known{"torchao", read_torchao},
-    Known{"bitnet", read_bitnet},
-    Known{"compressed_tensors", read_compressed_tensors},
-    Known{"modelopt", read_modelopt},
-    Known{"modelopt_fp4", read_modelopt},
-    Known{"modelopt_mixed", read_modelopt},
-    Known{"quark", read_quark},
-    Known{"aqlm", read_aqlm},
-    Known{"vptq", read_vptq},
-    Known{"higgs", read_higgs},
-    Known{"spqr", read_spqr},
-    Known{"sinq", read_sinq},
-    Known{"fp_quant", read_fp_quant},
-    Known{"fouroversix", read_four_over_six},
-    Known{"gemma", read_gemma},
-    Known{"metal", read_metal},
-    Known{"exl2", read_exl},
-    Known{"exl3", read_exl},
+    NamedMethod{"fp8", fp8},
+    NamedMethod{"fbgemm_fp8", fbgemm_fp8},
+    NamedMethod{"w8a8_fp8", fbgemm_fp8},
+    NamedMethod{"w8a8_int8", w8a8_int8},
+    NamedMethod{"mxfp4", mxfp4},
+    NamedMethod{"gptq", read_gptq},
+    NamedMethod{"gptq_marlin", read_gptq},
+    NamedMethod{"awq", read_awq},
+    NamedMethod{"awq_marlin", read_awq},
+    NamedMethod{"auto_round", read_auto_round},
+    NamedMethod{"intel/auto_round", read_auto_round},
+    NamedMethod{"bitsandbytes", bitsandbytes},
+    NamedMethod{"mlx", read_mlx},
+    NamedMethod{"hqq", read_hqq},
+    NamedMethod{"eetq", eetq},
+    NamedMethod{"quanto", read_quanto},
+    NamedMethod{"torchao", read_torchao},
+    NamedMethod{"bitnet", read_bitnet},
+    NamedMethod{"compressed_tensors", read_compressed_tensors},
+    NamedMethod{"modelopt", read_modelopt},
+    NamedMethod{"modelopt_fp4", read_modelopt},
+    NamedMethod{"modelopt_mixed", read_modelopt},
+    NamedMethod{"quark", read_quark},
+    NamedMethod{"aqlm", read_aqlm},
+    NamedMethod{"vptq", read_vptq},
+    NamedMethod{"higgs", read_higgs},
+    NamedMethod{"spqr", read_spqr},
+    NamedMethod{"sinq", read_sinq},
+    NamedMethod{"fp_quant", read_fp_quant},
+    NamedMethod{"fouroversix", read_four_over_six},
+    NamedMethod{"gemma", read_gemma},
+    NamedMethod{"metal", read_metal},
+    NamedMethod{"exl2", read_exl},
+    NamedMethod{"exl3", read_exl},
 };
 
 // Files beside a config.json, and some configs, leave the method to be told from the keys.
@@ -172,11 +178,11 @@ std::string method_of(const Section& section) {
 QuantizationScheme read_quantization(const QuantizationSection& section, const QuantizedModel& model) {
   std::string method = method_of(section);
   if ((method == "gptq" || method == "awq") && is_auto_round(section)) method = "auto_round";
-  for (const Known& known : kMethods) {
+  for (const NamedMethod& known : kMethods) {
     if (method == known.name) return known.read(section, model);
   }
   std::string names;
-  for (const Known& known : kMethods) {
+  for (const NamedMethod& known : kMethods) {
     if (std::string_view(known.name).find("_marlin") == std::string_view::npos) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     }

@@ -247,6 +247,38 @@ TEST(QuantisedBytes, OfCompressedTensors) {
   EXPECT_EQ(stored_bytes(small("quantization_config",
                                fmt::format(fmt::runtime(kGroups), R"({"num_bits": 8, "type": "int"})"))),
             kLinear + kLinear / 128 * 2 + kRest);
+  // A group in the order of the activations' sizes has an int32 an input.
+  for (const char* order :
+       {R"("group")", R"("dynamic")", "true", R"("weight")", R"("static")", "false", "null"}) {
+    const std::string config = fmt::format(
+        R"({{"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {{"g": {{
+             "targets": ["Linear"], "weights": {{"num_bits": 4, "type": "int", "strategy": "group",
+             "group_size": 128, "actorder": {}}}}}}}}})",
+        order);
+    const bool index = std::string(order) == R"("group")" || std::string(order) == R"("dynamic")" ||
+                       std::string(order) == "true";
+    EXPECT_EQ(stored_bytes(small("quantization_config", config)),
+              kLinear / 2 + kLinear / 128 * 2 + (index ? 4 * kColumns : 0) + kRest)
+        << config;
+  }
+  // Presets: a name for the settings, and the targets alone.
+  for (const Layout& layout : std::vector<Layout>{
+           {R"("W4A16": ["Linear"])", kLinear / 2 + kLinear / 128 * 2},
+           {R"("W4A16_ASYM": ["Linear"])", kLinear / 2 + kLinear / 128 * 2 + kLinear / 128 / 2},
+           {R"("W8A16": ["Linear"])", kLinear + 2 * kRows},
+           {R"("W8A8": ["Linear"])", kLinear + 2 * kRows},
+           {R"("FP8": ["Linear"])", kLinear + 7 * 2},
+           {R"("FP8_DYNAMIC": ["Linear"])", kLinear + 2 * kRows},
+           {R"("FP8_BLOCK": ["Linear"])", kLinear + 2 * kLinear / 16384},
+           {R"("NVFP4": ["Linear"])", kLinear / 2 + kLinear / 16 + 7 * 4},
+           {R"("MXFP4": ["Linear"])", kLinear / 2 + kLinear / 32},
+           {R"("W8A8": ["Linear"], "UNQUANTIZED": ["re:.*q_proj"])", kLinear + 65536 + 2 * (kRows - 256)}}) {
+    const Model model = small("quantization_config", fmt::format(R"({{"quant_method": "compressed-tensors",
+        "config_groups": {{{}}}}})",
+                                                                 layout.config));
+    EXPECT_EQ(stored_bytes(model), layout.bytes + kRest) << layout.config;
+    EXPECT_FALSE(model.approximate) << layout.config;
+  }
   // 2:4 sparse, a bit a weight for where the half stand that is stored.
   EXPECT_EQ(stored_bytes(small("quantization_config", R"({"quant_method": "compressed-tensors",
       "sparsity_config": {"format": "sparse-24-bitmask", "ignore": ["lm_head"]}})")),
