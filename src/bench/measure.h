@@ -36,6 +36,10 @@ struct ArithmeticPeak {
   double GFLOPs = 0;         // the best sample of the run
   double median_GFLOPs = 0;  // of the same probe or kernel
   std::string by;            // the instruction of the probe, or the kernel that was faster still
+
+  // False where the best sample stands out: others use the machine, and a better one may not have come. On a
+  // quiet one registers alone repeat within a few per cent.
+  bool settled() const { return GFLOPs <= 1.25 * median_GFLOPs; }
 };
 
 // What the device's memory and arithmetic reach here. Bounds rest on best samples, since a median is passed
@@ -63,8 +67,12 @@ struct DeviceFigures {
 
   // FLOP/byte: best sample over best sample.
   double ridge() const { return peak_GFLOPs / best_read_GBps; }
-  // True where the arithmetic peaks bound every kernel: of a GPU they are those of the GEMMs that were tried.
-  bool peaks_bound() const { return !info.gpu; }
+  // True where the arithmetic peak of a type bounds every kernel: of a GPU it is that of the GEMMs that were
+  // tried.
+  bool peak_bounds(ComputeType type) const {
+    const auto peak = peaks.find(type);
+    return !info.gpu && peak != peaks.end() && peak->second.settled();
+  }
 };
 
 // Those figures as a card, so that predictions for this device use the code that cards use: best samples, of

@@ -25,9 +25,9 @@ Json measured_op_figures(const MeasuredOp& op, const DeviceFigures& device);
 
 // What is doubtful, each in a word or two: "partial", "above 103 % of read" (a share of the read bandwidth
 // whose whole interval lies above), "above the bound" (the whole interval is faster than the best samples
-// allow, by more than 3 %), "unstable" (sampling ended at a limit, with the median not known within 5 %),
-// "interrupted", "slowed" (a GPU was throttled), "not cold", "not measured". Tables, JSON, CSV and Markdown
-// carry them.
+// allow, by more than 3 %), "unstable" (sampling ended at a limit, with the median not known within 5 %; or
+// the arithmetic that would bound a step was probed on a busy machine), "interrupted", "slowed" (a GPU was
+// throttled), "not cold", "not measured". Tables, JSON, CSV and Markdown carry them.
 std::vector<std::string> flags_of(const MeasuredOp& op, const DeviceFigures& device);
 std::vector<std::string> flags_of(const MeasuredStep& step, const DeviceFigures& device);  // its ops', too
 std::vector<std::string> flags_of(const WholeStep& whole);

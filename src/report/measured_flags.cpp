@@ -30,7 +30,7 @@ bool passes(double seconds, double bound_seconds) { return seconds * kMostShare 
 
 bool passes_bound(const MeasuredOp& op, const DeviceFigures& device) {
   if (!op.measurement || !op.measurement->seconds.ci95) return false;
-  if (op.prediction.bound == Bound::compute && !device.peaks_bound()) return false;
+  if (op.prediction.bound == Bound::compute && !device.peak_bounds(op.prediction.peak.type)) return false;
   return passes(op.measurement->seconds.ci95->high * static_cast<double>(op.op.count()),
                 op.prediction.ceiling_s);
 }
@@ -54,7 +54,7 @@ void add(std::vector<std::string>& flags, const std::vector<std::string>& more) 
 
 bool predicts_bound(const MeasuredStep& step, const DeviceFigures& device) {
   return !step.predicted.ops.empty() &&
-         (step.predicted.ceiling.bound == Bound::memory || device.peaks_bound());
+         (step.predicted.ceiling.bound == Bound::memory || device.peak_bounds(step.predicted.peak.type));
 }
 
 bool passes_bound(const MeasuredStep& step, const DeviceFigures& device) {
@@ -101,6 +101,8 @@ std::vector<std::string> flags_of(const MeasuredStep& step, const DeviceFigures&
     if (op.measurement) add(flags, flags_of(op, device));
   }
   if (passes_bound(step, device)) add(flags, {"above the bound"});
+  if (!step.predicted.ops.empty() && !device.info.gpu && !predicts_bound(step, device))
+    add(flags, {"unstable"});
   return flags;
 }
 

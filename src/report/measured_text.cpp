@@ -104,7 +104,9 @@ std::string predicted_text(const MeasuredStep& step, const DeviceFigures& device
            "\n";
   }
   if (!predicts_bound(step, device))
-    return fmt::format("{} ({}; of a GEMM, which another kernel may pass)\n", figures, by);
+    return fmt::format("{} ({}; {})\n", figures, by,
+                       device.info.gpu ? "of a GEMM, which another kernel may pass"
+                                       : "no bound: this machine was busy while its arithmetic was probed");
   return fmt::format("{} at most ({})\n", figures, by);
 }
 

@@ -101,6 +101,21 @@ TEST(Flags, OfAGpuOnlyMemoryBounds) {
   EXPECT_TRUE(predicts_bound(step, device()));
 }
 
+// A best sample far above the median: others use the machine, and its best was not seen.
+TEST(Flags, ArithmeticProbedOnABusyMachineBoundsNothing) {
+  DeviceFigures busy = device();
+  busy.peaks[ComputeType::int8] = {100, 60, "vpdpbusd"};
+  MeasuredOp op = linear();
+  op.prediction.bound = Bound::compute;
+  op.prediction.ceiling_s = 120e-6;  // passed, but it is no bound
+  EXPECT_THAT(flags_of(op, busy), IsEmpty());
+  const MeasuredStep step = step_of(op);
+  EXPECT_THAT(flags_of(step, busy), ElementsAre("unstable"));
+  EXPECT_EQ(measured_step_figures(step, busy)["predicted"]["is_bound"], false);
+  EXPECT_THAT(measured_step_text(step, busy, Style{}), HasSubstr("no bound: this machine was busy"));
+  EXPECT_THAT(flags_of(step, device()), ElementsAre("above the bound"));
+}
+
 TEST(Flags, UnstableIsWhatEndedAtALimitAndIsNotKnownWithinFivePerCent) {
   MeasuredOp op = linear();
   op.measurement->stop = StopReason::time_limit;
