@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <variant>
 
 #include "checkpoint/gguf_bytes.h"
 #include "input/error.h"
@@ -82,15 +84,21 @@ const std::vector<std::int64_t>& GgufSource::values(std::string_view suffix, Ran
   const std::string full = key(suffix);
   const auto found = lists_.find(full);
   if (found != lists_.end()) return found->second;
-  return lists_.emplace(full, file_.integers(full, range)).first->second;
+  std::vector<std::int64_t> list = file_.integers(full, range);
+  // A list tells of every layer, with or without those for multi-token prediction; llama.cpp, too, takes no
+  // other length (llama_model_loader::get_key_or_arr).
+  const bool is_list = std::holds_alternative<GgufArray>(file_.metadata.at(full).value);
+  const auto size = static_cast<std::int64_t>(list.size());
+  if (is_list && size != blocks_ && size != layers_)
+    fail(fmt::format("'{}' lists {} layers, but there are {}", full, size, blocks_));
+  return lists_.emplace(full, std::move(list)).first->second;
 }
 
 std::int64_t GgufSource::at(std::string_view suffix, std::int32_t layer, Range range) const {
   const std::vector<std::int64_t>& list = values(suffix, kGgufCount);
   const auto index = list.size() == 1 ? std::size_t{0} : static_cast<std::size_t>(layer);
-  if (index >= list.size()) {
-    fail(fmt::format("'{}' lists {} layers, but there are {}", key(suffix), list.size(), layers_));
-  }
+  if (index >= list.size())
+    fail(fmt::format("'{}' lists {} layers, but there is a layer {}", key(suffix), list.size(), layer));
   const std::int64_t value = list[index];
   if (value < range.low || value > range.high) {
     fail(fmt::format("'{}' is {} for layer {}; it must be {} to {}", key(suffix), value, layer, range.low,
@@ -111,7 +119,7 @@ bool GgufSource::slides(std::int32_t layer) const {
   if (has(kPattern) || sliding.layers == GgufSliding::Layers::pattern_key) {
     const std::vector<std::int64_t>& pattern = values(kPattern, kGgufCount);
     const auto* one_each = std::get_if<GgufArray>(&file_.metadata.at(key(kPattern)).value);
-    if (one_each != nullptr) return pattern[static_cast<std::size_t>(layer) % pattern.size()] != 0;
+    if (one_each != nullptr) return pattern.at(static_cast<std::size_t>(layer)) != 0;
     period = pattern.front();
   }
   if (period == 0) return true;

@@ -56,6 +56,7 @@ class GgufSource {
  private:
   void check_kind() const;
   void read_architecture();
+  // Throws InputError where it is a list of another length than the layers'.
   const std::vector<std::int64_t>& values(std::string_view suffix, Range range) const;
   bool slides(std::int32_t layer) const;
 

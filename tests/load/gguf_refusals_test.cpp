@@ -91,6 +91,22 @@ TEST_F(GgufModels, RefusesMetadataThatContradictTheTensors) {
       .attention(1)
       .attention(2);
   EXPECT_EQ(model_refusal(listed), "'llama.attention.head_count' lists 2 layers, but there are 3");
+  const std::vector<std::vector<std::int32_t>> lists = {{4}, {4, 4, 4, 4}};
+  for (const std::vector<std::int32_t>& heads : lists) {
+    SmallGguf other("llama", 3);
+    other.keys("attention.head_count", heads).key("attention.head_count_kv", 2).tables();
+    for (std::int32_t layer = 0; layer < 3; ++layer) other.attention(layer).mlp(layer);
+    EXPECT_EQ(model_refusal(other), "'llama.attention.head_count' lists " + std::to_string(heads.size()) +
+                                        " layers, but there are 3");
+  }
+  SmallGguf sliding("mimo2", 3);
+  sliding.heads()
+      .key("attention.sliding_window", 100)
+      .keys("attention.sliding_window_pattern", {1, 0})
+      .tables();
+  for (std::int32_t layer = 0; layer < 3; ++layer) sliding.attention(layer).mlp(layer);
+  EXPECT_EQ(model_refusal(sliding),
+            "'mimo2.attention.sliding_window_pattern' lists 2 layers, but there are 3");
 }
 
 TEST_F(GgufModels, RefusesExpertsThatCannotBe) {
