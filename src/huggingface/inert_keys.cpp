@@ -37,7 +37,7 @@ constexpr std::array kInert = std::to_array<Inert>({
      "expert_capacity* moe_capacity* capacity_factor* *_capacity_factor router_bias_update* *_update_rate "
      "*_update_speed learning_rate* weight_decay* adam_* batch_size *_batch_size max_steps *lr_* "
      "moe_token_drop_policy moe_drop_tokens moe_token_dropping block_mlp_init_scale block_out_init_scale "
-     "dense_list moe_eval_capacity* moe_train_capacity* min_capacity",
+     "dense_list moe_eval_capacity* moe_train_capacity* min_capacity num_train_epochs warmup_ratio",
      "training: at inference nothing of it runs"},
     {"eps *_eps *epsilon *softcap* *soft_cap* *logit_* *logits* *scaling *scaling_factor scale "
      "embedding_scale attn_scale attention_value_scale residual_scale qk_scale qk_scale_factor softmax_scale "
@@ -74,7 +74,8 @@ constexpr std::array kInert = std::to_array<Inert>({
      "pixel_hidden_size "
      "spatial_conv_size temporal_conv_size img_processor sam_config qformer_config spatial_merge_size "
      "temporal_patch_size position_id_per_seconds seconds_per_chunk deepstack* *_visual_indexes "
-     "downsample_rate window_audio* has_lora_adapter",
+     "downsample_rate window_audio* has_lora_adapter pixel_shuffle_factor perceiver_config use_mm_proj "
+     "num_audio_tokens",
      "parts for images and sound: beside the language model", true},
     {"mtp_* use_mtp* *_mtp_* num_nextn_* *_mtp nextn_* num_mtp* *_for_mtp_iteration eagle_* medusa_* "
      "draft_* *_mtp_layers mtp",
@@ -83,7 +84,8 @@ constexpr std::array kInert = std::to_array<Inert>({
      "*no_repeat_ngram_size length_penalty num_return_sequences min_length max_length max_tokens "
      "diversity_penalty early_stopping use_cache cache_* output_attentions output_hidden_states "
      "output_scores output_past return_* is_decoder *_generation* remove_invalid_values bad_words_ids "
-     "exponential_decay* *typical_p max_batch_size begin_suppress* suppress_* forced_*",
+     "exponential_decay* *typical_p max_batch_size use_kv_cache context_window_size begin_suppress* "
+     "suppress_* forced_*",
      "how text is generated or what a call returns"},
     {"pretraining_tp ep_size ep_degree *_parallel_size skip_bias_add skip_bias_add_qkv pre_allocate_kv_cache "
      "need_fp32_gate fuse_norm "
@@ -98,7 +100,8 @@ constexpr std::array kInert = std::to_array<Inert>({
      "use_mambapy falcon_mamba_use* calc_logits_for_entire_prompt num_logits_to_keep "
      "use_mem_eff_path use_mem_efficient* low_cpu_mem* offload* kv_cache_dtype softmax_in_fp32 *_in_fp32 "
      "reorder_and_upcast_attn moe_apply_router_weight_on_input use_bidirectional_attention moe_grouped_gemm "
-     "use_grouped_gemm use_megablocks moe_layer_use_*  *_backend",
+     "use_liger_kernel neuron dual_chunk_attention_config use_grouped_gemm use_megablocks moe_layer_use_*  "
+     "*_backend",
      "how the same arithmetic is cut up or which kernel runs it"},
     {"quantization_config compression_config quantization", "read where formats are"},
     {"scoring_func topk_method n_group topk_group num_expert_group num_expert_groups num_limited_groups "
@@ -166,6 +169,7 @@ constexpr std::array kInertOfFamilies = std::to_array<InertOfFamily>({
     {"gemma4", "vocab_size_per_layer_input", "read where layers have inputs of their own"},
     {"glm4v", "attention_bias", "the text model's q, k and v always have biases, o none"},
     {"step3p5 step3p7", "num_sliding_attention_heads", "read by sliding layers"},
+    {"colpali colqwen colidefics", "embedding_dim", "of the projection behind the language model"},
     {"cohere2_moe", "prefix_dense_sliding_window_pattern", "which of the first layers slide"},
 });
 

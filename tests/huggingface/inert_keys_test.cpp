@@ -38,6 +38,21 @@ TEST(UnreadKeys, ThatStateNothingAreNot) {
   }
 }
 
+// Of other parts, of training, or of how an implementation runs the same arithmetic.
+TEST(UnreadKeys, ThatNoCountDependsOnAreNotToldOf) {
+  for (const char* key :
+       {R"("pixel_shuffle_factor": 4)", R"("perceiver_config": {"num_key_value_heads": 1, "hidden_size": 3})",
+        R"("use_mm_proj": true)",
+        R"("dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192})",
+        R"("neuron": {"num_cores": 2})", R"("use_kv_cache": true)", R"("context_window_size": 4096)",
+        R"("use_liger_kernel": true)", R"("num_train_epochs": 3)", R"("warmup_ratio": 0.1)",
+        R"("num_audio_tokens": 128)"}) {
+    EXPECT_FALSE(with(key).approximate) << key;
+  }
+  EXPECT_FALSE(
+      read_small("colqwen2", kDense + R"(, "num_key_value_heads": 2, "embedding_dim": 128)").approximate);
+}
+
 // Keys of other objects than the language model's say nothing of it.
 TEST(UnreadKeys, OfAVisionTowerAreItsOwn) {
   EXPECT_FALSE(with(R"("vision_config": {"hidden_size": 3, "gate_rank": 2})").approximate);
