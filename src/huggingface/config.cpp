@@ -14,9 +14,25 @@ namespace memwall {
 namespace {
 
 // Where composite checkpoints keep their language model's configuration.
-constexpr std::array kNests = {"text_config",     "llm_config",
-                               "language_config", "thinker_config.text_config",
-                               "thinker_config",  "language_model_config"};
+constexpr std::array kNests = {"text_config",
+                               "llm_config",
+                               "language_config",
+                               "thinker_config.text_config",
+                               "thinker_config",
+                               "language_model_config",
+                               "vlm_config.text_config",
+                               "vlm_config"};
+
+// Words in the names of objects that describe parts beside the language model, besides those of inert_keys.h.
+constexpr std::array kBeside = {"vision",  "visual", "image", "audio",     "speech",    "encoder", "tower",
+                                "adapter", "draft",  "depth", "perceiver", "projector", "codec",   "vit"};
+
+bool has_any(const json::Value& object, Names names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) {
+    const json::Value* value = object.find(name);
+    return value != nullptr && value->kind == json::Kind::number;
+  });
+}
 
 void move_to(json::Value& value, const json::Value& place) {
   value.line = place.line;
@@ -130,6 +146,28 @@ std::int64_t Config::checked_size(Names names, std::int64_t size, std::int64_t l
   if (size == 0) fail(fmt::format("no {}", all_names(names)));
   fail(fmt::format("{}, which follows from other keys, is {}; it must be from {} to {}", found.name, size,
                    least, most));
+}
+
+void Config::refuse_sizes_elsewhere(Names widths, Names depths) const {
+  const std::function<void(const json::Value&, const std::string&)> look = [&](const json::Value& object,
+                                                                               const std::string& path) {
+    for (std::size_t i = 0; i < object.keys.size(); ++i) {
+      const std::string& key = object.keys[i];
+      const json::Value& value = object.items[i];
+      const auto holds = [&](const char* word) { return key.find(word) != std::string::npos; };
+      if (value.kind != json::Kind::object || is_inert(outer_type_, key) ||
+          std::any_of(kBeside.begin(), kBeside.end(), holds))
+        continue;
+      const std::string name = path + key;
+      if (&value != inner_ && has_any(value, widths) && has_any(value, depths)) {
+        fail_at(value,
+                fmt::format("no {} is stated where it is read: its sizes stand in {}, which is not read",
+                            *widths.begin(), json::printable(name)));
+      }
+      look(value, name + '.');
+    }
+  };
+  look(*outer_, "");
 }
 
 void Config::fail(const std::string& message) const { fail_at(*inner_, message); }

@@ -94,6 +94,11 @@ class Config {
   // the value where there is one, unless it is from `least` to `most`.
   std::int64_t checked_size(Names names, std::int64_t size, std::int64_t least, std::int64_t most) const;
 
+  // Throws InputError, at the object, where one that is neither the language model's nor of a part beside it
+  // states a width and a depth, by any of these names: for a language model that states none, whose class's
+  // defaults would be those of another model.
+  void refuse_sizes_elsewhere(Names widths, Names depths) const;
+
   // Throws InputError: the configuration as a whole lacks something or contradicts itself. At the language
   // model's object.
   [[noreturn]] void fail(const std::string& message) const;

@@ -56,6 +56,7 @@ bool Config::flag_or(Names names, bool fallback) const {
 
 std::optional<bool> Config::outer_flag(const char* name) const {
   const json::Value* value = find_in(*outer_, name);
+  if (value == nullptr) value = find_in(*outer_, std::string("vlm_config.") + name);
   if (value == nullptr) return std::nullopt;
   return json::as_bool(file(), *value, name);
 }

@@ -150,7 +150,6 @@ bool names(const std::array<const char*, N>& list, const std::string& type) {
 
 void refuse_encoders(const Config& config) {
   const std::vector<std::string> architectures = config.architectures();
-  // Encoders with the weights of a decoder are one more use of BERT's classes.
   const bool decodes = config.flag_or({"is_decoder"}, false);
   const bool masked = std::any_of(architectures.begin(), architectures.end(),
                                   [](const std::string& name) { return ends_with(name, "ForMaskedLM"); });
@@ -158,12 +157,25 @@ void refuse_encoders(const Config& config) {
     const std::string name = json::printable(type);
     if (names(kEncoderDecoders, type))
       config.fail(fmt::format("model_type '{}' {}", name, kIsEncoderDecoder));
-    if (names(kEncoders, type) && !decodes) config.fail(fmt::format("model_type '{}' {}", name, kIsEncoder));
+    if (names(kEncoders, type)) config.fail(fmt::format("model_type '{}' {}", name, kIsEncoder));
   }
   const std::string name = json::printable(config.type());
   if (config.flag_or({"is_encoder_decoder"}, false))
     config.fail(fmt::format("model_type '{}' {}", name, kIsEncoderDecoder));
   if (masked && !decodes) config.fail(fmt::format("model_type '{}' {}", name, kIsEncoder));
+}
+
+void refuse_cross_attention(const Config& config) {
+  if (config.flag_or({"is_encoder_decoder"}, false)) {
+    config.fail_about({"is_encoder_decoder"},
+                      fmt::format("is_encoder_decoder is true: the model {}", kIsEncoderDecoder));
+  }
+  if (config.flag_or({"add_cross_attention"}, false)) {
+    config.fail_about(
+        {"add_cross_attention"},
+        "add_cross_attention is true: layers that attend to an encoder's output are not counted; "
+        "memwall counts decoder-only models");
+  }
 }
 
 }  // namespace memwall

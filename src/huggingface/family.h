@@ -120,6 +120,8 @@ std::string wrapped_type(const std::string& model_type);
 
 // Throws InputError where an unknown family is an encoder, or an encoder with a decoder.
 void refuse_encoders(const Config& config);
+// The same where a decoder's type is stated to be half of an encoder-decoder.
+void refuse_cross_attention(const Config& config);
 
 // The family of that model_type; nullptr where none is known.
 const Family* find_family(const std::string& model_type);

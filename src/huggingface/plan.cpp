@@ -13,6 +13,8 @@ constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 
 constexpr Names kHiddenSize = {"hidden_size", "n_embd", "n_embed", "d_model", "model_dim"};
+constexpr Names kLayerCount = {"num_hidden_layers", "n_layer", "n_layers", "num_layers",
+                               "num_transformer_layers"};
 constexpr Names kVocabSize = {"vocab_size", "padded_vocab_size", "n_vocab"};
 constexpr Names kWidths = {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "dff",
                            "mlp_hidden_size"};
@@ -44,10 +46,10 @@ std::int64_t size_of(const Config& config, Names names, std::int64_t value) {
 
 // Wrappers whose class ties the head where the language model's own configuration says so, whatever the whole
 // checkpoint's says: older releases saved it there (configuration_NAME.py of transformers 5.24).
-constexpr std::array<std::string_view, 15> kForwardTies = {
-    "fast_vlm",         "glm4v",           "glm4v_moe",     "glm_ocr",      "hunyuan_vl",    "llava",
-    "llava_next_video", "llava_onevision", "minimax_m3_vl", "paddleocr_vl", "perception_lm", "qwen2_5_vl",
-    "qwen2_vl",         "shieldgemma2",    "video_llama_3"};
+constexpr std::array<std::string_view, 16> kForwardTies = {
+    "colqwen2",   "fast_vlm",         "glm4v",           "glm4v_moe",     "glm_ocr",      "hunyuan_vl",
+    "llava",      "llava_next_video", "llava_onevision", "minimax_m3_vl", "paddleocr_vl", "perception_lm",
+    "qwen2_5_vl", "qwen2_vl",         "shieldgemma2",    "video_llama_3"};
 
 // The whole checkpoint's word counts, then the language model's own, then the family's.
 bool read_tied(const Config& config, const Family& family) {
@@ -142,12 +144,26 @@ void check_plan(const Config& config, const Family& family, const Plan& plan) {
     size_of(config, {"num_key_value_heads", "num_kv_heads", "n_head_kv"}, plan.attention.kv_heads);
     size_of(config, {"head_dim", "attention_head_dim", "kv_channels"}, plan.attention.head_dim);
     size_of(config, {"v_head_dim", "head_dim"}, plan.attention.v_head_dim);
+    // As transformers' LlamaConfig does (validate_architecture). A mixer of its own may have other widths.
+    const std::int64_t hidden = plan.common.hidden_size;
+    if (family.mixer == nullptr && hidden % plan.attention.heads != 0 &&
+        plan.attention.head_dim == hidden / plan.attention.heads &&
+        config.integer_or({"head_dim", "attention_head_dim", "kv_channels"}, 0) == 0) {
+      config.fail_about(
+          kHiddenSize, fmt::format("hidden_size ({}) must be a multiple of num_attention_heads ({}) where no "
+                                   "head_dim is stated",
+                                   hidden, plan.attention.heads));
+    }
     if (plan.attention.heads % plan.attention.kv_heads != 0) {
       config.fail_about({"num_key_value_heads", "num_kv_heads", "n_head_kv", "num_attention_heads", "n_head"},
                         fmt::format("num_attention_heads ({}) must be a multiple of num_key_value_heads ({})",
                                     plan.attention.heads, plan.attention.kv_heads));
     }
   } else if (family.mixer == nullptr) {
+    if (config.maybe_integer({"num_attention_heads", "n_head", "n_heads", "num_heads"}) == 0) {
+      config.fail_about({"num_attention_heads", "n_head", "n_heads", "num_heads"},
+                        "num_attention_heads is 0; it must be at least 1");
+    }
     config.fail("no num_attention_heads (also called n_head, n_heads, num_heads)");
   }
   const bool dense =
@@ -171,11 +187,12 @@ void check_plan(const Config& config, const Family& family, const Plan& plan) {
 }  // namespace
 
 std::int64_t read_hidden_size(const Config& config) {
+  if (!config.states(kHiddenSize)) config.refuse_sizes_elsewhere(kHiddenSize, kLayerCount);
   return size_of(config, kHiddenSize, config.integer(kHiddenSize));
 }
 
 std::int64_t read_layer_count(const Config& config) {
-  const Names names = {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers"};
+  const Names names = kLayerCount;
   std::int64_t count = config.integer_or(names, 0);
   if (!config.states(names)) {  // a list tells more than the class's default
     const json::Value* types = config.layer_list(kLayerTypes);

@@ -74,7 +74,7 @@ void replace_head(const Config& config, Plan& plan) {
   } else if (name == "InternLM2ForRewardModel") {
     what = "a reward model";
     add_linear(part, plan.common, "v_head", 1, hidden);
-  } else if (ends_with(name, "RewardModel")) {
+  } else if (name.find("RewardModel") != std::string::npos) {
     what = "a reward model, whose head is taken to be one vector,";
     add_linear(part, plan.common, "v_head", 1, hidden);
   } else if (!is_base(config, name)) {

@@ -34,7 +34,9 @@ void add_notes(const Config& config, const Plan& plan, Model& model) {
   if (mtp > 0)
     model.extras.push_back(
         {.what = fmt::format("{} multi-token-prediction layer{}", mtp, mtp > 1 ? "s" : "")});
-  if (config.find({"vision_config", "vision_tower", "visual", "vision_tower_config"}, true) != nullptr)
+  if (config.find(
+          {"vision_config", "vision_tower", "visual", "vision_tower_config", "vlm_config.vision_config"},
+          true) != nullptr)
     model.extras.push_back({.what = "a vision tower"});
   if (config.find({"audio_config", "audio_encoder"}, true) != nullptr)
     model.extras.push_back({.what = "an audio encoder"});
@@ -172,6 +174,7 @@ Model model_from_config(json::Document document, const std::string& name) {
   // The first Mamba checkpoints name no type.
   if (config.type().empty() && config.has({"ssm_cfg"})) family = find_family("mamba_ssm");
   if (family == nullptr) refuse_encoders(config);
+  refuse_cross_attention(config);
   config.set_defaults(class_defaults(text_type));
   read_hidden_size(config);
   config.set_layers(read_layer_count(config), draft_layers(config));

@@ -179,5 +179,38 @@ TEST(Families, AnUnknownOneIsReadAsLlamaAndSaysSo) {
             "wobble");
 }
 
+// ColPali and ColQwen2 keep a whole model's configuration in vlm_config, of both of transformers' shapes.
+TEST(Families, ModelsInsideAVlmConfigAreRead) {
+  const std::string text = R"("hidden_size": 8, "vocab_size": 10, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 6, "tie_word_embeddings": true)";
+  const std::int64_t plain = total(read_text(R"({"model_type": "qwen2_vl_text", )" + text + "}"));
+  EXPECT_EQ(total(read_text(R"({"model_type": "colqwen2", "vlm_config": {"model_type": "qwen2_vl", )" + text +
+                            R"(, "vision_config": {}}})")),
+            plain);
+  const Model nested = read_text(R"({"model_type": "colqwen2", "vlm_config": {"model_type": "qwen2_vl",
+      "vision_config": {}, "text_config": {"model_type": "qwen2_vl_text", )" +
+                                 text + "}}}");
+  EXPECT_EQ(total(nested), plain);
+  ASSERT_EQ(nested.extras.size(), 1U);
+  EXPECT_EQ(nested.extras[0].what, "a vision tower");
+}
+
+// A class's defaults stand where a part beside the language model alone states sizes.
+TEST(Families, SizesOfAVisionTowerAreNoLanguageModels) {
+  const Model model = read_text(R"({"model_type": "llava", "text_config": {"model_type": "llama"},
+      "vision_config": {"hidden_size": 8, "num_hidden_layers": 2}})");
+  EXPECT_EQ(model.hidden_size, 4096);
+}
+
+TEST(Families, RewardModelsByAnyNameHaveNoLmHead) {
+  const auto size = [](const std::string& name) {
+    return total(
+        read_small("llama", R"("num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 6,
+        "architectures": [")" + name +
+                                "\"]"));
+  };
+  EXPECT_EQ(size("LlamaForRewardModelWithGating"), size("LlamaForCausalLM") - 9 * 8);
+}
+
 }  // namespace
 }  // namespace memwall
