@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "huggingface/quantization_scheme.h"
 
@@ -22,10 +21,10 @@ struct GroupWeights {
   bool input_index = false;  // weight_g_idx: which group an input belongs to, an int32 each
 };
 
-// PRESET_SCHEMES of compressed-tensors' quantization_scheme.py: what a group's name stands for where its
-// value is the list of its targets alone.
+// PRESET_SCHEMES of compressed-tensors 0.20.1 (quantization/quant_scheme.py): what a group's name stands for
+// where its value is the list of its targets alone.
 struct GroupPreset {
-  std::string_view name;  // in lower case
+  std::string name;  // in lower case
   bool quantised = true;
   bool activations = false;
   GroupWeights weights = {};

@@ -265,7 +265,9 @@ TEST(QuantisedBytes, OfCompressedTensors) {
   for (const Layout& layout : std::vector<Layout>{
            {R"("W4A16": ["Linear"])", kLinear / 2 + kLinear / 128 * 2},
            {R"("W4A16_ASYM": ["Linear"])", kLinear / 2 + kLinear / 128 * 2 + kLinear / 128 / 2},
-           {R"("W8A16": ["Linear"])", kLinear + 2 * kRows},
+           {R"("W8A16": ["Linear"])", kLinear + kLinear / 128 * 2},
+           {R"("W4A8": ["Linear"])", kLinear + kLinear / 128 * 2},
+           {R"("MXFP6A16": ["Linear"])", kLinear / 4 * 3 + kLinear / 32},
            {R"("W8A8": ["Linear"])", kLinear + 2 * kRows},
            {R"("FP8": ["Linear"])", kLinear + 7 * 2},
            {R"("FP8_DYNAMIC": ["Linear"])", kLinear + 2 * kRows},

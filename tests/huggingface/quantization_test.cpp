@@ -352,7 +352,7 @@ TEST(Quantization, SaysWhatItDoesNotKnow) {
        R"({"quant_method": "fp8", "fmt": "zzz"})",
        R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "zzz"})",
        R"({"quant_method": "compressed-tensors", "format": "foo", "config_groups": {}})",
-       R"({"quant_method": "compressed-tensors", "config_groups": {"W3A16": ["Linear"]}})",
+       R"({"quant_method": "compressed-tensors", "config_groups": {"W9A16": ["Linear"]}})",
        R"({"quant_method": "compressed-tensors", "config_groups": {"W4A16": "Linear"}})",
        R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["Linear"],
                "weights": {"num_bits": 4, "type": "intt", "strategy": "group", "group_size": 128}}}})",
