@@ -23,6 +23,9 @@ std::string without_numbers(const std::string& name) {
   return out;
 }
 
+// Rows of a table that somebody may still read; every checkpoint that was published has fewer.
+constexpr std::size_t kMostRows = 5000;
+
 std::string shape_of(const std::vector<std::int64_t>& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "×"));
 }
@@ -46,10 +49,24 @@ std::string tensors_text(const Checkpoint& checkpoint, const Style& style) {
     }
   }
   Table table({{"tensor", Align::left}, {"count"}, {"shape"}, {"type", Align::left}, {"values"}, {"bytes"}});
+  std::size_t rows = 0;
+  Sum rest;
   for (const auto& [key, sum] : sums) {
     const auto& [name, shape, type] = key;
+    if (++rows > kMostRows) {
+      rest.count += sum.count;
+      rest.parameters += sum.parameters;
+      rest.bytes += sum.bytes;
+      continue;
+    }
     table.row({name, fmt::format("{}", sum.count), shape, type,
                thousands(static_cast<double>(sum.parameters)), human_bytes(static_cast<double>(sum.bytes))});
+  }
+  if (rest.count > 0) {
+    table.row({fmt::format("{} further rows (--format csv lists all)",
+                           thousands(static_cast<double>(rows - kMostRows))),
+               fmt::format("{}", rest.count), "", "", thousands(static_cast<double>(rest.parameters)),
+               human_bytes(static_cast<double>(rest.bytes))});
   }
   table.rule();
   table.row({"all", fmt::format("{}", all.count), "", "", thousands(static_cast<double>(all.parameters)),

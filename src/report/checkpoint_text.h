@@ -9,7 +9,8 @@
 
 namespace memwall {
 
-// Tensors that differ in their numbers alone (layers, experts) are one row.
+// Tensors that differ in their numbers alone (layers, experts) are one row; of more than 5000 rows the
+// further ones are summed in one.
 std::string tensors_text(const Checkpoint& checkpoint, const Style& style);
 
 // {name, shape, type, bytes}
