@@ -19,6 +19,12 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
+// The module that the environment names; null where it names none.
+const char* named_module() {
+  const char* named = std::getenv("MEMWALL_CUDA_MODULE");
+  return named != nullptr && *named != '\0' ? named : nullptr;
+}
+
 // The dynamic linker's words for its last failure, on one line.
 std::string linker_error() {
   const char* error = ::dlerror();
@@ -37,7 +43,7 @@ Function* symbol(void* module, const char* name, const std::string& path) {
 }  // namespace
 
 std::string module_path(const std::string& program) {
-  if (const char* named = std::getenv("MEMWALL_CUDA_MODULE"); named != nullptr && *named != '\0') {
+  if (const char* named = named_module()) {
     // Absolute, or the dynamic linker would search its own path for a plain name.
     return fs::absolute(named).string();
   }
@@ -65,10 +71,16 @@ std::unique_ptr<Runtime> load_module(const std::string& path) {
   return std::unique_ptr<Runtime>(symbol<ModuleRuntimeFunction>(module, "memwall_cuda_runtime", path)());
 }
 
+void require_driver(const char* library) {
+  // Not closed: the module opens it next.
+  if (::dlopen(library, RTLD_LAZY | RTLD_LOCAL) == nullptr) throw RunError("no CUDA driver was found");
+}
+
 std::unique_ptr<Runtime> load_runtime() {
   std::error_code ignored;
   const std::string path = module_path(fs::read_symlink("/proc/self/exe", ignored).string());
   if (path.empty()) throw NoModule("this build has no CUDA backend");
+  if (named_module() == nullptr) require_driver();
   return load_module(path);
 }
 

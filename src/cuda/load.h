@@ -25,7 +25,12 @@ std::string module_path(const std::string& program);
 // module, the libraries it needs are missing, or it is of another build.
 std::unique_ptr<Runtime> load_module(const std::string& path);
 
-// This program's module. Throws NoModule where there is none, and as load_module does.
+// Throws RunError where the driver's library cannot be loaded: the module and the cuBLAS that it is linked to
+// take 200 MB, to say the same.
+void require_driver(const char* library = "libcuda.so.1");
+
+// This program's module. Throws NoModule where there is none, and as require_driver (but where
+// MEMWALL_CUDA_MODULE names the module) and load_module do.
 std::unique_ptr<Runtime> load_runtime();
 
 // This machine has an NVIDIA device or driver, whatever this build can do with it.

@@ -56,6 +56,11 @@ TEST(CudaLoad, LoadsAModuleAndCatchesWhatItThrows) {
   EXPECT_THROW(runtime->device_count(), RunError);
 }
 
+TEST(CudaLoad, WithoutADriverNoModuleIsLoaded) {
+  EXPECT_THROW(require_driver("libno-such-driver.so.1"), RunError);
+  EXPECT_NO_THROW(require_driver("libc.so.6"));  // any library that can be loaded
+}
+
 TEST(CudaLoad, RefusesWhatIsNoModuleOnOneLine) {
   const TemporaryFolder folder;
   write_text(folder / "text.so", "no library");
