@@ -125,12 +125,6 @@ void write_estimates(const Grid& grid, std::uint64_t results, const EstimateOpti
   });
 }
 
-// Items of a list that is not yet read. Parts of one assignment ("experts=mxfp4,rest=q8_0") are one item.
-std::size_t items_of(const std::string& list) {
-  const char separator = list.find('=') != std::string::npos ? ';' : ',';
-  return static_cast<std::size_t>(std::count(list.begin(), list.end(), separator)) + 1;
-}
-
 // Refuses too many results before any list is expanded into models and cards. Throws InputError.
 void require_countable(const EstimateOptions& options, OutputFormat format, const Grid& grid) {
   const bool table = format == OutputFormat::table;

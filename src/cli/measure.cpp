@@ -62,9 +62,7 @@ MeasureSettings settings_of(const MeasureOptions& options) {
 
 // Before any model is built in so many formats: each workload takes seconds.
 void require_few_steps(const MeasureOptions& options, const MeasureSettings& settings) {
-  const auto items = [](const std::string& list) {
-    return 1 + static_cast<std::int64_t>(std::count(list.begin(), list.end(), ','));
-  };
+  const auto items = [](const std::string& list) { return static_cast<std::int64_t>(items_of(list)); };
   const auto lengths = static_cast<std::int64_t>(settings.contexts.size() + settings.prompts.size());
   const std::int64_t steps =
       checked_mul(checked_mul(items(options.model.weights), items(options.model.kv)),

@@ -79,6 +79,11 @@ std::vector<Card> parse_cards(const std::string& text, const char* option) {
   return cards;
 }
 
+std::size_t items_of(const std::string& list) {
+  const char separator = list.find('=') != std::string::npos ? ';' : ',';
+  return static_cast<std::size_t>(std::count(list.begin(), list.end(), separator)) + 1;
+}
+
 std::vector<std::string> split_list(const std::string& text, const char* option) {
   std::vector<std::string> items;
   std::size_t start = 0;

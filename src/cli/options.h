@@ -23,6 +23,10 @@ namespace memwall {
 
 class Device;
 
+// Items of a list that is not read yet, so that too many are refused first. Parts of one assignment
+// ("experts=mxfp4,rest=q8_0") are one item.
+std::size_t items_of(const std::string& list);
+
 // "f16,q8_0" split at commas; no item may be empty. Throws InputError; `option` names the list in the
 // message.
 std::vector<std::string> split_list(const std::string& text, const char* option);
