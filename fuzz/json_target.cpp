@@ -32,7 +32,7 @@ void visit(const std::string& file, const json::Value& value) {
   swallow_refusal([&] { json::as_bool(file, value, "a"); });
   swallow_refusal(
       [&] { require(!json::holds_control(json::as_text(file, value, "a")), "a control character"); });
-  require(!json::holds_control(json::printable(value.text)), "printable() let a control character pass");
+  require(!json::holds_control(excerpt(value.text)), "printable() let a control character pass");
   require(value.line > 0 && value.column > 0, "a value without a place");
   for (const std::string& key : value.keys) require(value.find(key) != nullptr, "a key is not found");
   for (const json::Value& item : value.items) visit(file, item);

@@ -85,7 +85,7 @@ std::string first_names(const std::vector<std::string>& names) {
   constexpr std::size_t kMostNames = 3;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", json::printable(names[i]));
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", excerpt(names[i]));
   }
   return names.size() > kMostNames ? text + ", ..." : text;
 }
@@ -164,7 +164,7 @@ Checkpoint read_safetensors_folder(const std::string& path) {
       throw InputError(
           fmt::format("{}: holds '{}' but no safetensors file; PyTorch's pickles are not read: convert them, "
                       "or give config.json",
-                      path, json::printable(listing.pickle)));
+                      path, excerpt(listing.pickle)));
     }
     throw InputError(fmt::format("{}: holds no safetensors file", path));
   }

@@ -61,9 +61,9 @@ void check_layout(const std::string& path, const StoredTensor* tensors,
     const std::int64_t begin = begins[order[i]];
     if (begin != end) {
       const std::string before =
-          i == 0 ? "the data section" : fmt::format("'{}'", json::printable(tensors[order[i - 1]].name));
+          i == 0 ? "the data section" : fmt::format("'{}'", excerpt(tensors[order[i - 1]].name));
       throw InputError(fmt::format("{}: tensor '{}' begins at byte {} of the data, {} {} {} at byte {}", path,
-                                   json::printable(tensor.name), begin,
+                                   excerpt(tensor.name), begin,
                                    begin < end ? "inside of the one before it:" : "behind a hole:", before,
                                    i == 0 ? "begins" : "ends", end));
     }
@@ -114,8 +114,7 @@ void read_safetensors_header(const std::string& path, HeaderBudget& budget, Chec
   std::sort(first, checkpoint.tensors.end(), by_name);
   const auto twin = find_twin(first, checkpoint.tensors.end());
   if (twin != checkpoint.tensors.end()) {
-    throw InputError(
-        fmt::format("{}: tensor '{}' stands twice in the header", path, json::printable(twin->name)));
+    throw InputError(fmt::format("{}: tensor '{}' stands twice in the header", path, excerpt(twin->name)));
   }
   checkpoint.metadata.merge(contents.metadata);
   checkpoint.files.push_back(path);
@@ -126,8 +125,8 @@ void finish_checkpoint(Checkpoint& checkpoint) {
   if (checkpoint.files.size() > 1) std::sort(tensors.begin(), tensors.end(), by_name);
   const auto twin = find_twin(tensors.begin(), tensors.end());
   if (twin != tensors.end()) {
-    throw InputError(fmt::format("{}: tensor '{}' stands in two of its files", checkpoint.path,
-                                 json::printable(twin->name)));
+    throw InputError(
+        fmt::format("{}: tensor '{}' stands in two of its files", checkpoint.path, excerpt(twin->name)));
   }
   for (const StoredTensor& tensor : tensors) {
     checkpoint.data_bytes = checked_add(checkpoint.data_bytes, tensor.bytes);

@@ -102,14 +102,14 @@ class IndexReader : public json::Events {
     // A path would let a downloaded index make memwall open any file.
     if (name.find_first_of("/\\") != std::string_view::npos || name.starts_with('.') ||
         json::holds_control(name)) {
-      fail_(at, fmt::format("'{}' is no shard's name; it must name a file in the index's folder",
-                            json::printable(name)));
+      fail_(at,
+            fmt::format("'{}' is no shard's name; it must name a file in the index's folder", excerpt(name)));
     }
     if (!name.ends_with(".safetensors")) {
       fail_(at,
             fmt::format("'{}' is no safetensors file; memwall reads the shapes of no other kind of shard: "
                         "give the model's config.json",
-                        json::printable(name)));
+                        excerpt(name)));
     }
     if (index.shards.size() == kMostShards) fail_(at, fmt::format("more than {} shards", kMostShards));
     return index.shards.emplace(name, static_cast<std::uint32_t>(index.shards.size())).first->second;
@@ -145,8 +145,7 @@ Index read_index(const std::string& path, HeaderBudget& budget) {
   const auto twin = std::adjacent_find(index.tensors.begin(), index.tensors.end(),
                                        [](const Listed& a, const Listed& b) { return a.tensor == b.tensor; });
   if (twin != index.tensors.end()) {
-    throw InputError(
-        fmt::format("{}: tensor '{}' stands twice in weight_map", path, json::printable(twin->tensor)));
+    throw InputError(fmt::format("{}: tensor '{}' stands twice in weight_map", path, excerpt(twin->tensor)));
   }
   return index;
 }
@@ -159,7 +158,7 @@ void require_shards(const std::string& path, const fs::path& folder, const Index
     if (fs::exists(folder / name, error) || (error && error != std::errc::no_such_file_or_directory))
       continue;
     if (++missing > kMostNamed) continue;
-    names += fmt::format("{}'{}'", missing == 1 ? "" : ", ", json::printable(name));
+    names += fmt::format("{}'{}'", missing == 1 ? "" : ", ", excerpt(name));
   }
   if (missing == 0) return;
   if (missing == index.shards.size()) {
@@ -228,7 +227,7 @@ Checkpoint read_safetensors_index(const std::string& path) {
     const auto shard = std::find_if(index.shards.begin(), index.shards.end(),
                                     [&](const auto& entry) { return entry.second == listed.shard; });
     throw InputError(fmt::format("{}: weight_map places tensor '{}' in '{}', which does not hold it", path,
-                                 json::printable(listed.tensor), shard->first));
+                                 excerpt(listed.tensor), shard->first));
   }
   read_side_files(folder.string(), sides_beside(folder, index), budget, checkpoint);
   finish_checkpoint(checkpoint);

@@ -134,7 +134,7 @@ class HeaderReader : public json::Events {
 
   std::string entry() const {
     if (part_ == Part::metadata) return "__metadata__";
-    return fmt::format("tensor '{}'", json::printable(name_));
+    return fmt::format("tensor '{}'", excerpt(name_));
   }
 
   [[noreturn]] void fail(std::int64_t at, const std::string& message) const {
@@ -181,7 +181,7 @@ class HeaderReader : public json::Events {
       fail(at, fmt::format("__metadata__ takes more than {} bytes", HeaderBudget{}.metadata_bytes));
     }
     if (!contents.metadata.emplace(key_, text).second) {
-      fail(at, fmt::format("__metadata__ has '{}' twice", json::printable(key_)));
+      fail(at, fmt::format("__metadata__ has '{}' twice", excerpt(key_)));
     }
   }
 
@@ -190,7 +190,7 @@ class HeaderReader : public json::Events {
         std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& dtype) { return dtype.name == name; });
     if (found == kDtypes.end()) {
       fail(at, fmt::format("{} has the dtype '{}', which safetensors does not know; it knows {}", entry(),
-                           json::printable(name), dtype_names()));
+                           excerpt(name), dtype_names()));
     }
     return &*found;
   }
@@ -203,7 +203,7 @@ class HeaderReader : public json::Events {
     const bool whole = error == std::errc{} && last == text.data() + text.size();
     if (!whole || value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       fail(at, fmt::format("{}: {} must hold whole numbers from 0 to 2^63 - 1, not {}", entry(),
-                           part_ == Part::shape ? "shape" : "data_offsets", json::printable(text)));
+                           part_ == Part::shape ? "shape" : "data_offsets", excerpt(text)));
     }
     return static_cast<std::int64_t>(value);
   }

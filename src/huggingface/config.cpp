@@ -162,7 +162,7 @@ void Config::refuse_sizes_elsewhere(Names widths, Names depths) const {
       if (&value != inner_ && has_any(value, widths) && has_any(value, depths)) {
         fail_at(value,
                 fmt::format("no {} is stated where it is read: its sizes stand in {}, which is not read",
-                            *widths.begin(), json::printable(name)));
+                            *widths.begin(), excerpt(name)));
       }
       look(value, name + '.');
     }

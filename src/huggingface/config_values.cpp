@@ -174,9 +174,8 @@ std::string Config::known_text(const Found& found, const json::Value& list, std:
   const json::Value& item = list.items[index];
   const std::string& text = json::as_text(file(), item, found.name);
   if (std::find(known.begin(), known.end(), text) == known.end()) {
-    fail_at(item,
-            fmt::format("layer {} is of type '{}' in {}; known for model_type '{}' are {}", index,
-                        json::printable(text), found.name, json::printable(type_), fmt::join(known, ", ")));
+    fail_at(item, fmt::format("layer {} is of type '{}' in {}; known for model_type '{}' are {}", index,
+                              excerpt(text), found.name, excerpt(type_), fmt::join(known, ", ")));
   }
   return text;
 }
@@ -200,7 +199,7 @@ std::vector<std::string> Config::layer_texts(Names names, Known known) const {
 std::vector<std::string> Config::unasked() const {
   std::vector<std::string> keys;
   each_unasked([&](const std::string& key, const json::Value&) {
-    if (key.find('.') == std::string::npos) keys.push_back(json::printable(key));
+    if (key.find('.') == std::string::npos) keys.push_back(excerpt(key));
   });
   return keys;
 }
@@ -208,7 +207,7 @@ std::vector<std::string> Config::unasked() const {
 std::vector<std::string> Config::unasked_sizes() const {
   std::vector<std::string> keys;
   each_unasked([&](const std::string& key, const json::Value& value) {
-    if (states_a_size(key.substr(key.rfind('.') + 1), value)) keys.push_back(json::printable(key));
+    if (states_a_size(key.substr(key.rfind('.') + 1), value)) keys.push_back(excerpt(key));
   });
   return keys;
 }

@@ -154,12 +154,12 @@ void refuse_encoders(const Config& config) {
   const bool masked = std::any_of(architectures.begin(), architectures.end(),
                                   [](const std::string& name) { return ends_with(name, "ForMaskedLM"); });
   for (const std::string& type : {config.type(), config.outer_type()}) {
-    const std::string name = json::printable(type);
+    const std::string name = excerpt(type);
     if (names(kEncoderDecoders, type))
       config.fail(fmt::format("model_type '{}' {}", name, kIsEncoderDecoder));
     if (names(kEncoders, type)) config.fail(fmt::format("model_type '{}' {}", name, kIsEncoder));
   }
-  const std::string name = json::printable(config.type());
+  const std::string name = excerpt(config.type());
   if (config.flag_or({"is_encoder_decoder"}, false))
     config.fail(fmt::format("model_type '{}' {}", name, kIsEncoderDecoder));
   if (masked && !decodes) config.fail(fmt::format("model_type '{}' {}", name, kIsEncoder));

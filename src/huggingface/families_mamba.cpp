@@ -118,9 +118,9 @@ std::string nemotron_type(const Config& config, const Plan& plan, const LayerPla
   if (is_full_attention(type)) return "attention";
   if (type == "-" || type == "mlp") return "mlp";
   if (type == "E" || type == "moe") return "moe";
-  config.fail_about({"hybrid_override_pattern"},
-                    fmt::format("layer {} is of type '{}'; Nemotron-H has M, *, - and E", layer.index,
-                                json::printable(type)));
+  config.fail_about(
+      {"hybrid_override_pattern"},
+      fmt::format("layer {} is of type '{}'; Nemotron-H has M, *, - and E", layer.index, excerpt(type)));
 }
 
 void nemotron_h(const Config& config, Plan& plan) {

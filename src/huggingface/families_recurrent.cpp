@@ -74,7 +74,7 @@ void recurrent_gemma(const Config& config, Plan& plan) {
     if (kind != "attention" && kind != "recurrent")
       config.fail_about(
           {"block_types", "_block_types"},
-          fmt::format("block_types holds '{}'; known are attention and recurrent", json::printable(kind)));
+          fmt::format("block_types holds '{}'; known are attention and recurrent", excerpt(kind)));
   }
   type_layers(
       plan,

@@ -31,7 +31,7 @@ constexpr std::array kNotBeyond = {"add_cross_attention",          "cross_attent
   config.fail(
       fmt::format("model_type '{}' is not known, and {}; describe the model in YAML, or point at its "
                   "safetensors or GGUF file",
-                  json::printable(config.type()), why));
+                  excerpt(config.type()), why));
 }
 
 }  // namespace
@@ -48,8 +48,8 @@ void refuse_beyond_rules(const Config& config) {
   const std::string activation =
       config.text_or({"hidden_act", "hidden_activation", "activation_function", "activation"}, "");
   if (activation.find("silu") == std::string::npos && activation.find("swi") == std::string::npos) {
-    refuse(config, fmt::format("whether its MLP is gated does not follow from hidden_act '{}'",
-                               json::printable(activation)));
+    refuse(config,
+           fmt::format("whether its MLP is gated does not follow from hidden_act '{}'", excerpt(activation)));
   }
   std::vector<std::string> beyond;
   for (const std::string& key : config.unasked()) {
@@ -67,7 +67,7 @@ void refuse_beyond_rules(const Config& config) {
 
 std::vector<std::string> unknown_family_warnings(const Config& config) {
   std::vector<std::string> warnings = {fmt::format(
-      "model_type '{}' is not known: read as a decoder with Llama's layout", json::printable(config.type()))};
+      "model_type '{}' is not known: read as a decoder with Llama's layout", excerpt(config.type()))};
   const std::vector<std::string> unasked = config.unasked();
   if (!unasked.empty()) warnings[0] += fmt::format("; keys not understood: {}", fmt::join(unasked, ", "));
   if (!config.outer_flag("tie_word_embeddings") && !config.has({"tie_word_embeddings", "tie_embeddings"})) {
@@ -82,7 +82,7 @@ std::string unread_keys_warning(const Config& config) {
   if (keys.empty()) return "";
   return fmt::format(
       "model_type '{}' is known, but not with the key{} {}: what {} counted, so figures are approximate",
-      json::printable(config.type()), keys.size() > 1 ? "s" : "", fmt::join(keys, ", "),
+      excerpt(config.type()), keys.size() > 1 ? "s" : "", fmt::join(keys, ", "),
       keys.size() > 1 ? "they tell of is not" : "it tells of is not");
 }
 

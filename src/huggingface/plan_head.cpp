@@ -82,8 +82,8 @@ void replace_head(const Config& config, Plan& plan) {
   }
   plan.lm_head = false;
   plan.output_parts.insert(plan.output_parts.end(), part.tensors.begin(), part.tensors.end());
-  plan.notes.push_back(fmt::format("{} is {} without an lm_head: it decodes no tokens as stored",
-                                   json::printable(name), what));
+  plan.notes.push_back(
+      fmt::format("{} is {} without an lm_head: it decodes no tokens as stored", excerpt(name), what));
 }
 
 }  // namespace memwall

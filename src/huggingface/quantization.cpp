@@ -192,7 +192,7 @@ void apply(const QuantizationSection& section, const QuantizedModel& quantized, 
     QuantizationScheme scheme = read_quantization(section, quantized);
     if (const std::vector<std::string> keys = section.unasked(); !keys.empty()) {
       std::string names;
-      for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + json::printable(key);
+      for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + excerpt(key);
       scheme.doubts.push_back(
           fmt::format("its quantization_config has keys that are not understood: {}", names));
     }

@@ -125,8 +125,7 @@ QuantizationScheme read_fp_quant(const QuantizationSection& section, const Quant
   const bool master = section.flag_or("store_master_weights", false);
   const std::string type = section.word_or("forward_dtype", "nvfp4");
   if (type != "nvfp4" && type != "mxfp4")
-    section.fail(
-        fmt::format("forward_dtype '{}' is not supported; nvfp4 and mxfp4 are", json::printable(type)));
+    section.fail(fmt::format("forward_dtype '{}' is not supported; nvfp4 and mxfp4 are", excerpt(type)));
   Scheme scheme = of_transformers(section, type == "mxfp4" ? kMxfp4 : kNvfp4);
   if (wide || master) {
     scheme = {};
@@ -138,7 +137,7 @@ QuantizationScheme read_fp_quant(const QuantizationSection& section, const Quant
 QuantizationScheme read_four_over_six(const QuantizationSection& section, const QuantizedModel& /*model*/) {
   const std::string type = section.word_or("weight_dtype", section.word_or("dtype", "nvfp4"));
   if (type != "nvfp4" && type != "mxfp4")
-    section.fail(fmt::format("dtype '{}' is not supported; nvfp4 and mxfp4 are", json::printable(type)));
+    section.fail(fmt::format("dtype '{}' is not supported; nvfp4 and mxfp4 are", excerpt(type)));
   if (section.flag_or("keep_master_weights", false)) {
     Scheme scheme;
     scheme.doubts.emplace_back("its master weights are kept: they are counted, no others");

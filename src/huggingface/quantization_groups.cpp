@@ -64,9 +64,9 @@ GroupWeights read_weights(const Section& section) {
 
 [[noreturn]] void refuse(const Section& section, const GroupWeights& w, const std::string& format) {
   section.fail(fmt::format("weights of type '{}' with {} bits and strategy '{}'{}{} are not supported",
-                           w.integers ? "int" : "float", w.bits, json::printable(w.strategy),
+                           w.integers ? "int" : "float", w.bits, excerpt(w.strategy),
                            w.group > 0 ? fmt::format(" in groups of {}", w.group) : "",
-                           format.empty() ? "" : fmt::format(" in format '{}'", json::printable(format))));
+                           format.empty() ? "" : fmt::format(" in format '{}'", excerpt(format))));
 }
 
 // One value a byte: float-quantized, int-quantized and naive-quantized hold any number of bits so. Scales
@@ -164,7 +164,7 @@ void halve(const Section& section, const QuantizedModel& model, Scheme& scheme) 
     sparse->fail(
         fmt::format("sparse weights ('{}') are not supported: how many are zero is not stated; the "
                     "checkpoint's safetensors can be read instead",
-                    json::printable(format)));
+                    excerpt(format)));
   }
   if (scheme.rules.empty()) {
     const StoredAs plain = stored_in_units(model.dtype, 1, 1, 0, 0, 0);
@@ -200,8 +200,8 @@ std::optional<KvFormat> kv_format(const QuantizationSection& section, const char
   if (name == "fp8") return KvFormat::f8_e4m3;
   if (name == "int8") return KvFormat::int8;
   if (name != "none" && !name.empty()) {
-    scheme.warnings.push_back(fmt::format(
-        "the configuration's KV cache format '{}' is not known and not applied", json::printable(name)));
+    scheme.warnings.push_back(
+        fmt::format("the configuration's KV cache format '{}' is not known and not applied", excerpt(name)));
   }
   return std::nullopt;
 }
@@ -245,7 +245,7 @@ void add_groups(const QuantizationSection& section, const QuantizedModel& model,
         roles |= *known;
       } else if (is_class(target)) {
         scheme.doubts.push_back(fmt::format(
-            "its config_groups name modules by the class '{}', which is not known", json::printable(target)));
+            "its config_groups name modules by the class '{}', which is not known", excerpt(target)));
       } else {
         group.add_module(targets->items[i], target, names);
       }

@@ -26,7 +26,7 @@ StoredAs mlx_format(const Section& settings) {
     as.tensor_bytes = -4;
     return as;
   }
-  if (mode != "affine") settings.fail(fmt::format("mlx's mode '{}' is not supported", json::printable(mode)));
+  if (mode != "affine") settings.fail(fmt::format("mlx's mode '{}' is not supported", excerpt(mode)));
   return int_format(settings, settings.integer_or("bits", 4), settings.integer_or("group_size", 64),
                     ZeroPoints::wide);
 }
@@ -121,8 +121,8 @@ QuantizationScheme read_quanto(const QuantizationSection& section, const Quantiz
   if (weights == "int8") return of_transformers(section, stored_in_units(kInt8Channel, 1, 1, scale, 1, 0));
   if (weights == "float8") return of_transformers(section, stored_in_units(kF8Channel, 1, 1, scale, 1, 0));
   if (weights != "int4" && weights != "int2") {
-    section.fail(fmt::format("weights '{}' are not supported; int8, int4, int2 and float8 are",
-                             json::printable(weights)));
+    section.fail(
+        fmt::format("weights '{}' are not supported; int8, int4, int2 and float8 are", excerpt(weights)));
   }
   return of_transformers(section, int_format(section, weights == "int4" ? 4 : 2, 128, ZeroPoints::wide));
 }

@@ -189,7 +189,7 @@ QuantizationScheme read_quantization(const QuantizationSection& section, const Q
   }
   const std::string what = method.empty()
                                ? "no quant_method is stated"
-                               : fmt::format("quant_method '{}' is not supported", json::printable(method));
+                               : fmt::format("quant_method '{}' is not supported", excerpt(method));
   section.fail(fmt::format("{}; supported are {}", what, names));
 }
 

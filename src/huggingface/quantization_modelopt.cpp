@@ -49,7 +49,7 @@ StoredAs known_algorithm(const Section& section, const std::string& algorithm) {
   section.fail(
       fmt::format("quant_algo '{}' is not supported; FP8, NVFP4, MXFP4, MXFP8, W4A16_AWQ, W4A8_AWQ, "
                   "INT8_SQ and their kin are",
-                  json::printable(algorithm)));
+                  excerpt(algorithm)));
 }
 
 // "quantized_layers": an algorithm for each module. Routers and the head are quantised where they are named.
@@ -98,8 +98,8 @@ StoredAs quark_spec(const Section& spec) {
   }
   if ((type == "uint4" || type == "uint8") && scheme != "per_tensor")
     return int_format(spec, type[4] - '0', group, ZeroPoints::packed);
-  spec.fail(fmt::format("quark's dtype '{}' with qscheme '{}' is not supported", json::printable(type),
-                        json::printable(scheme)));
+  spec.fail(
+      fmt::format("quark's dtype '{}' with qscheme '{}' is not supported", excerpt(type), excerpt(scheme)));
 }
 
 // A list: weights that are quantised twice. The narrowest is what is stored; the other's scales are not
@@ -176,7 +176,7 @@ QuantizationScheme read_quark(const QuantizationSection& section, const Quantize
         add_every_layer(scheme, *format);
       } else if (format) {
         scheme.doubts.push_back(
-            fmt::format("its layer_type_quant_config names '{}', which is not known", json::printable(type)));
+            fmt::format("its layer_type_quant_config names '{}', which is not known", excerpt(type)));
       }
     }
   }

@@ -43,8 +43,8 @@ void check_packing(const Section& section, std::initializer_list<const char*> ke
     for (const char* name : {"marlin", "gemm", "gemv", "gemv_fast", "exllama", "ipex", "llm_awq"})
       known = known || format == name;
     if (!known) {
-      scheme.doubts.push_back(fmt::format("its {} '{}' is not known and counted as gptq's and awq's are", key,
-                                          json::printable(format)));
+      scheme.doubts.push_back(
+          fmt::format("its {} '{}' is not known and counted as gptq's and awq's are", key, excerpt(format)));
     }
   }
 }
@@ -60,7 +60,7 @@ StoredAs auto_round_format(const Section& section, const Section& outer) {
     return group == 0 ? kF8 : kF8Channel;  // a tensor, or a row
   }
   if (type.rfind("int", 0) != 0 || type.rfind("int_asym_dq", 0) == 0 || type.rfind("int_sym_dq", 0) == 0) {
-    section.fail(fmt::format("data_type '{}' is not supported", json::printable(type)));
+    section.fail(fmt::format("data_type '{}' is not supported", excerpt(type)));
   }
   return int_format(section, bits, group, ZeroPoints::packed);
 }

@@ -66,8 +66,8 @@ const GroupPreset& find_preset(const QuantizationSection& at, const std::string&
     if (one.name == lower) return one;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
   }
-  at.fail(fmt::format("a list of targets needs a preset's name, and '{}' is none; {} are",
-                      json::printable(name), known));
+  at.fail(
+      fmt::format("a list of targets needs a preset's name, and '{}' is none; {} are", excerpt(name), known));
 }
 
 }  // namespace memwall

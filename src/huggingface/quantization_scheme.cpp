@@ -77,8 +77,7 @@ std::string QuantizationSection::known_word(std::string_view key, const std::str
     return std::equal(word.begin(), word.end(), one.begin(), one.end(), same);
   };
   if (find(key) == nullptr || std::any_of(known.begin(), known.end(), is_word)) return word;
-  fail(*find(key),
-       fmt::format("{} '{}' is not known; {} are", key, json::printable(word), fmt::join(known, ", ")));
+  fail(*find(key), fmt::format("{} '{}' is not known; {} are", key, excerpt(word), fmt::join(known, ", ")));
 }
 
 std::string QuantizationSection::word_or(std::string_view key, const std::string& fallback) const {
@@ -98,7 +97,7 @@ void QuantizationSection::add_module(const json::Value& at, std::string_view nam
   try {
     list.add(name);
   } catch (const std::invalid_argument& error) {
-    fail(at, fmt::format("module name '{}' is not supported: {}", json::printable(name), error.what()));
+    fail(at, fmt::format("module name '{}' is not supported: {}", excerpt(name), error.what()));
   }
 }
 
@@ -106,7 +105,7 @@ void QuantizationSection::add_part(const json::Value& at, std::string_view text,
   try {
     list.add_part(text);
   } catch (const std::invalid_argument& error) {
-    fail(at, fmt::format("module name '{}' is not supported: {}", json::printable(text), error.what()));
+    fail(at, fmt::format("module name '{}' is not supported: {}", excerpt(text), error.what()));
   }
 }
 
@@ -114,7 +113,7 @@ void QuantizationSection::add_regex(const json::Value& at, std::string_view patt
   try {
     list.add_regex(pattern);
   } catch (const std::invalid_argument& error) {
-    fail(at, fmt::format("module pattern '{}' is not supported: {}", json::printable(pattern), error.what()));
+    fail(at, fmt::format("module pattern '{}' is not supported: {}", excerpt(pattern), error.what()));
   }
 }
 

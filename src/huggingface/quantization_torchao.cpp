@@ -31,7 +31,7 @@ std::int64_t torchao_group(const Section& settings, const char* key, std::int64_
     return group;
   }
   if (type != "perrow" && type != "peraxis")
-    by.fail(fmt::format("torchao's granularity '{}' is not supported", json::printable(type)));
+    by.fail(fmt::format("torchao's granularity '{}' is not supported", excerpt(type)));
   return 0;
 }
 
@@ -78,7 +78,7 @@ StoredAs torchao_format(const Section& at, std::string type, const Section& sett
     const std::string name = torchao_dtype(settings, "weight_dtype");
     return name.find("float4") != std::string::npos ? kMxfp4 : kMxfp8;
   }
-  at.fail(fmt::format("torchao's '{}' is not supported", json::printable(type)));
+  at.fail(fmt::format("torchao's '{}' is not supported", excerpt(type)));
 }
 
 // Of an object {"_type", "_data"}.

@@ -22,9 +22,8 @@ Format read_dtype(const Config& config, std::vector<std::string>& notes) {
   if (name == "float32" || name == "float") return {FormatKind::f32, 0, false};
   if (name == "float16" || name == "half") return {FormatKind::f16, 0, false};
   if (name != "bfloat16") {
-    notes.push_back(name.empty() || name == "auto"
-                        ? "the configuration states no dtype: bf16 is assumed"
-                        : fmt::format("dtype {} is read as bf16", json::printable(name)));
+    notes.push_back(name.empty() || name == "auto" ? "the configuration states no dtype: bf16 is assumed"
+                                                   : fmt::format("dtype {} is read as bf16", excerpt(name)));
   }
   return {FormatKind::bf16, 0, false};
 }
@@ -159,7 +158,7 @@ std::string name_of(const std::string& path) {
       found = fs::canonical(folder, ignored).filename().string();
     if (!found.empty()) name = found;
   }
-  return json::printable(name);
+  return excerpt(name);
 }
 
 }  // namespace

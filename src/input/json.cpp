@@ -133,7 +133,7 @@ class TreeBuilder : public Events {
       if (object.keys[order[i - 1]] != object.keys[order[i]]) continue;
       fail(file_, object.items[order[i]],
            fmt::format("the key '{}' stands twice in one object, first on line {}",
-                       printable(object.keys[order[i]]), object.items[order[i - 1]].line));
+                       excerpt(object.keys[order[i]]), object.items[order[i - 1]].line));
     }
   }
 

@@ -70,8 +70,6 @@ std::optional<std::int64_t> to_integer(std::string_view number);
 
 // True where a text holds control characters, which should reach neither a table nor a terminal.
 bool holds_control(std::string_view text);
-// A text for a message: keys and texts may hold any character (input/printable.h).
-inline std::string printable(std::string_view text) { return excerpt(text); }
 
 // What a streamed document is made of, in its order. `end` is the offset of the byte behind the key or value
 // (behind its opening brace or bracket), counted from the document's begin. Text lives until the call

@@ -125,7 +125,7 @@ class Handler {
   bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
     const std::string_view number(text, length);
     if (!is_number(number)) {
-      fail_(end() - length, fmt::format("'{}' is no number that JSON knows", printable(number)));
+      fail_(end() - length, fmt::format("'{}' is no number that JSON knows", excerpt(number)));
     }
     return scalar(Kind::number, number);
   }

@@ -51,9 +51,9 @@ std::string_view kind_name(Kind kind) {
 }
 
 std::string shown(const Value& value) {
-  if (value.kind == Kind::number) return printable(value.text);
+  if (value.kind == Kind::number) return excerpt(value.text);
   if (value.kind == Kind::boolean) return value.boolean ? "true" : "false";
-  if (value.kind == Kind::text) return fmt::format("the text '{}'", printable(value.text));
+  if (value.kind == Kind::text) return fmt::format("the text '{}'", excerpt(value.text));
   return std::string(kind_name(value.kind));
 }
 

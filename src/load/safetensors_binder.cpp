@@ -27,16 +27,14 @@ void Binder::fail(const std::string& message) const {
   throw InputError(fmt::format("{}: {}", file_, message));
 }
 
-std::string Binder::path_of(const StoredModule& module) const {
-  return json::printable(module.weight().main().name);
-}
+std::string Binder::path_of(const StoredModule& module) const { return excerpt(module.weight().main().name); }
 
 void Binder::fail_shape(const StoredModule& module, const Draft& draft, const Tensor& tensor) const {
   const std::string wanted =
       fmt::format("the configuration makes {} of {} {}", draft.name_of(tensor), place_, shape_text(tensor));
   const std::int64_t count = module.count();
   if (count > 1 && tensor.copies > 1 && count != tensor.copies)
-    fail(fmt::format("{} has {} of '{}', but {}", place_, count, json::printable(module.path), wanted));
+    fail(fmt::format("{} has {} of '{}', but {}", place_, count, excerpt(module.path), wanted));
   const WeightHint hint{.elements = 0, .in = is_matrix(tensor.role) ? tensor.in : 0};
   const WeightReading reading = read_weight(module.weight(), hint);
   const std::string shape =

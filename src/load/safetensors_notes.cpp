@@ -39,7 +39,7 @@ constexpr std::array kKinds = {
 
 void NameList::add(const std::string& name) {
   ++count_;
-  if (first_.size() < kMostNames) first_.push_back(json::printable(name));
+  if (first_.size() < kMostNames) first_.push_back(excerpt(name));
 }
 
 std::string NameList::text() const {

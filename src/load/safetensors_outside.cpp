@@ -44,7 +44,7 @@ void take_tables(Binder& binder, StoredModules& modules) {
         module.count() > 1) {
       continue;
     }
-    Slot& slot = draft.append({.name = json::printable(module.path),
+    Slot& slot = draft.append({.name = excerpt(module.path),
                                .role = Role::embedding,
                                .out = reading.shape.front(),
                                .in = reading.shape.back(),

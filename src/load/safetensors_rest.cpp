@@ -184,10 +184,8 @@ void Binder::keep_unknown(StoredModule& module, std::size_t kept) {
     return;
   }
   const WeightReading reading = read_weight(module.weight());
-  Tensor tensor{.name = json::printable(module.path),
-                .role = Role::parameter,
-                .out = elements,
-                .format = reading.format};
+  Tensor tensor{
+      .name = excerpt(module.path), .role = Role::parameter, .out = elements, .format = reading.format};
   if (module.bias) tensor.name += kBias;
   const bool matrix = reading.shape.size() > 1 && reading.shape.back() > 1 && elements > reading.shape.back();
   if (is_integer(values)) {

@@ -75,10 +75,10 @@ TEST(JsonValues, NumbersPastADoublesRange) {
 }
 
 TEST(JsonValues, PrintableTextsAreShortAndPlain) {
-  EXPECT_EQ(printable("a\x1b[1m\n\xc2\x9b\x7f"), "a\\x1b[1m\\x0a\\u009b\\x7f");
-  EXPECT_EQ(printable(std::string(100, 'x')), std::string(80, 'x') + "...");
-  EXPECT_EQ(printable(std::string(79, 'x') + "\xe4\xb8\xad!"), std::string(79, 'x') + "...");
-  EXPECT_EQ(printable("\xc3\xa9"), "\xc3\xa9");
+  EXPECT_EQ(excerpt("a\x1b[1m\n\xc2\x9b\x7f"), "a\\x1b[1m\\x0a\\u009b\\x7f");
+  EXPECT_EQ(excerpt(std::string(100, 'x')), std::string(80, 'x') + "...");
+  EXPECT_EQ(excerpt(std::string(79, 'x') + "\xe4\xb8\xad!"), std::string(79, 'x') + "...");
+  EXPECT_EQ(excerpt("\xc3\xa9"), "\xc3\xa9");
 }
 
 }  // namespace
