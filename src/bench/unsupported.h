@@ -5,8 +5,8 @@
 
 namespace memwall {
 
-// Thrown by a launch: a library offers it for the type, but not for this shape or device. Whoever times
-// variants goes on with the others. C++17, since backends include it.
+// Thrown by a launch: a library offers it for the type, but refuses this shape or device, or fails at it and
+// leaves the device usable. Whoever times variants goes on with the others. C++17, since backends include it.
 class UnsupportedError : public RunError {
  public:
   using RunError::RunError;
