@@ -50,8 +50,8 @@ class Comparison {
   void add(double value, double reference, double tolerance) {
     ++check_.outputs;
     const double error = std::abs(value - reference) / tolerance;
-    // A NaN must fail the check, so it may not be dropped by a comparison that is false.
-    if (!(error <= check_.worst)) check_.worst = error;
+    // A NaN must fail the check: neither it nor what is compared behind it may drop it.
+    if (!std::isnan(check_.worst) && !(error <= check_.worst)) check_.worst = error;
   }
   Check result() const { return check_; }
 
