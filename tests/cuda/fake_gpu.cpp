@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuda/scalar_values.h"
 #include "input/error.h"
 #include "kernels/cpu/pack.h"
 
@@ -87,40 +88,59 @@ void FakeGpu::launch(const Launch& asked) {
   memory_.check_guards();
 }
 
+// The 8-bit types on the cards and in the shapes that cuBLASLt takes.
 std::vector<GemmArm> FakeGpu::gemm_arms(const GemmProblem& problem) {
-  const bool known =
-      problem.type == ScalarType::f32 || problem.type == ScalarType::f16 || problem.type == ScalarType::bf16;
-  if (!library || !known) return {};
+  const bool whole = problem.k % 16 == 0 && problem.w_pitch % 16 == 0;
+  const bool old = properties_.arch.major * 10 + properties_.arch.minor < 89;
+  const bool refused = (problem.type == ScalarType::f8_e4m3 && (old || !whole || problem.n % 16 != 0)) ||
+                       (problem.type == ScalarType::i8 && !(whole && problem.n % 4 == 0));
+  if (!library || refused) return {};
   return {{"fake library", 0, 0}};
 }
 
+namespace {
+
+void store_product(ScalarType type, double value, void* y, std::int64_t at) {
+  if (type == ScalarType::i8) {
+    static_cast<std::int32_t*>(y)[at] = static_cast<std::int32_t>(value);
+  } else if (type == ScalarType::f32) {
+    static_cast<float*>(y)[at] = static_cast<float>(value);
+  } else {
+    const auto narrow = static_cast<float>(value);
+    static_cast<std::uint16_t*>(y)[at] =
+        type == ScalarType::f16 ? cpu::f32_to_f16(narrow) : cpu::f32_to_bf16(narrow);
+  }
+}
+
+}  // namespace
+
 void FakeGpu::gemm(const GemmProblem& problem, int, const GemmOperands& operands) {
   ++launches_;
-  const auto element = static_cast<std::size_t>(problem.type == ScalarType::f32 ? 4 : 2);
-  const auto check = [&](const void* begin, std::int64_t elements, const char* what) {
-    memory_.check(begin, static_cast<std::size_t>(elements) * element, what);
+  const std::int64_t element = scalar_bytes(problem.type);
+  const auto check = [&](const void* begin, std::int64_t bytes, const char* what) {
+    memory_.check(begin, static_cast<std::size_t>(bytes), what);
   };
-  check(operands.x, problem.m * problem.k, "the library reads");
-  check(operands.w, (problem.n - 1) * problem.w_pitch + problem.k, "the library reads");
-  check(operands.y, problem.m * problem.n, "the library writes");
-  const auto get = [&](const void* from, std::int64_t i) -> double {
-    if (problem.type == ScalarType::f32) return static_cast<double>(static_cast<const float*>(from)[i]);
-    const std::uint16_t bits = static_cast<const std::uint16_t*>(from)[i];
-    return static_cast<double>(problem.type == ScalarType::f16 ? cpu::f16_to_f32(bits)
-                                                               : cpu::bf16_to_f32(bits));
+  const bool f8 = problem.type == ScalarType::f8_e4m3;
+  const std::int64_t y_element = problem.type == ScalarType::i8 ? 4 : f8 ? 2 : element;
+  check(operands.x, problem.m * problem.k * element, "the library reads");
+  check(operands.w, ((problem.n - 1) * problem.w_pitch + problem.k) * element, "the library reads");
+  check(operands.y, problem.m * problem.n * y_element, "the library writes");
+  double scale = 1;
+  if (f8) {
+    for (const float* each : {operands.x_scale, operands.w_scale}) {
+      check(each, sizeof *each, "the library reads");
+      scale *= static_cast<double>(*each);
+    }
+  }
+  const auto get = [&](const void* from, std::int64_t i) {
+    return widen_scalar(problem.type, static_cast<const std::byte*>(from) + i * element);
   };
   for (std::int64_t m = 0; m < problem.m; ++m) {
     for (std::int64_t n = 0; n < problem.n; ++n) {
       double sum = 0;
       for (std::int64_t k = 0; k < problem.k; ++k)
         sum += get(operands.x, m * problem.k + k) * get(operands.w, n * problem.w_pitch + k);
-      const std::int64_t at = m * problem.n + n;
-      const auto value = static_cast<float>(sum);
-      if (problem.type == ScalarType::f32) static_cast<float*>(operands.y)[at] = value;
-      if (problem.type == ScalarType::f16)
-        static_cast<std::uint16_t*>(operands.y)[at] = cpu::f32_to_f16(value);
-      if (problem.type == ScalarType::bf16)
-        static_cast<std::uint16_t*>(operands.y)[at] = cpu::f32_to_bf16(value);
+      store_product(problem.type, sum * scale, operands.y, m * problem.n + n);
     }
   }
 }

@@ -33,7 +33,7 @@ class FakeGpu final : public Gpu {
   void download(void* to, const void* from, std::int64_t bytes) override;
   void zero(void* memory, std::int64_t bytes) override;
   void launch(const Launch& launch) override;
-  // One arm for f32, f16 and bf16 where `library` is set: plain loops, summed in double.
+  // One arm where `library` is set: plain loops, summed in double.
   std::vector<GemmArm> gemm_arms(const GemmProblem& problem) override;
   void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override;
   void synchronize() override { forbid_in_graph("synchronises"); }

@@ -67,7 +67,7 @@ TEST(CudaSession, MeasuresAModelsStepAndWhatItFuses) {
   ASSERT_TRUE(figures.launch_fit);
   EXPECT_NEAR(figures.launch_fit->seconds_a_launch, kLaunch, 0.1 * kLaunch);
   EXPECT_NEAR(figures.launch_fit->bytes_per_s, kRate, 0.1 * kRate);
-  EXPECT_EQ(figures.peaks.size(), 3U);  // f32, f16, bf16: the fake library has no f8
+  EXPECT_EQ(figures.peaks.size(), 4U);  // f32, f16, bf16, f8_e4m3
 
   const MeasuredStep& step = session.decode().front();
   EXPECT_FALSE(step.partial());
@@ -102,7 +102,7 @@ TEST(CudaSession, MeasuresAModelsStepAndWhatItFuses) {
   EXPECT_EQ(json["gpu"]["card_from"], "datasheet");
   EXPECT_EQ(json["gpu"]["cuda"], "13.0");
   EXPECT_GT(json["launch"]["t0_us"].get<double>(), 0);
-  EXPECT_EQ(json["peaks_GFLOPs"].size(), 3U);
+  EXPECT_EQ(json["peaks_GFLOPs"].size(), 4U);
   const std::string text = device_text(figures, Style{}) + measured_step_text(step, figures, Style{});
   for (const char* part : {"sm_90", "driver 1.2.3", "CUDA 13.0", "Some Card's datasheet", "a launch costs",
                            "of a read its size", "fused", "launches "}) {
