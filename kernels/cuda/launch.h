@@ -11,13 +11,15 @@
 #include "kernels/cuda/indexer.h"
 #include "kernels/cuda/latent.h"
 #include "kernels/cuda/linear.h"
+#include "kernels/cuda/quantize.h"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/router.h"
 #include "kernels/cuda/stream.h"
 
 namespace memwall::cuda {
 
-using Launch = std::variant<FillLaunch, StreamLaunch, LinearLaunch, AttentionLaunch, LatentLaunch,
-                            IndexerLaunch, ElementwiseLaunch, RouterLaunch, GatherLaunch, RecurrentLaunch>;
+using Launch =
+    std::variant<FillLaunch, StreamLaunch, LinearLaunch, AttentionLaunch, LatentLaunch, IndexerLaunch,
+                 ElementwiseLaunch, RouterLaunch, GatherLaunch, RecurrentLaunch, QuantizeLaunch>;
 
 }  // namespace memwall::cuda

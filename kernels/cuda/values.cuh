@@ -2,6 +2,8 @@
 // halves at once. Like platform.cuh, each has a plain twin for the host, exact in value.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/platform.cuh"
 
 namespace memwall::cuda {
@@ -174,6 +176,41 @@ MEMWALL_DEVICE void narrow(float value, F8E4M3* to) {
   }
   to->bits = static_cast<std::uint8_t>(sign | code);
 }
+
+// Round to nearest even, saturated to -127 ... 127: floats of 1.5 * 2^23 and a little have steps of 1, and
+// the sum's lowest byte is the number.
+MEMWALL_DEVICE void narrow(float value, std::int8_t* to) {
+  const float bounded = fminf(fmaxf(value, -127.0F), 127.0F);
+  *to = static_cast<std::int8_t>(static_cast<std::uint8_t>(float_as_bits(bounded + 12582912.0F)));
+}
+
+// Four floats as the bytes of a word, the first the lowest, rounded as above.
+template <class Code>
+MEMWALL_DEVICE std::uint32_t narrow_x4(float a, float b, float c, float d) {
+  const float values[4] = {a, b, c, d};
+  std::uint32_t word = 0;
+  MEMWALL_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    Code code{};
+    narrow(values[i], &code);
+    if constexpr (std::is_same_v<Code, F8E4M3>) {
+      word |= static_cast<std::uint32_t>(code.bits) << (8 * i);
+    } else {
+      word |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(code)) << (8 * i);
+    }
+  }
+  return word;
+}
+#if defined(__CUDACC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+template <>
+MEMWALL_DEVICE std::uint32_t narrow_x4<F8E4M3>(float a, float b, float c, float d) {
+  unsigned short low = 0;
+  unsigned short high = 0;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(low) : "f"(b), "f"(a));
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(high) : "f"(d), "f"(c));
+  return static_cast<std::uint32_t>(low) | (static_cast<std::uint32_t>(high) << 16);
+}
+#endif
 
 template <class T>
 constexpr bool kIsBrain = false;

@@ -28,6 +28,7 @@ void start(const ElementwiseLaunch& launch, const Target& target);
 void start(const RouterLaunch& launch, const Target& target);
 void start(const GatherLaunch& launch, const Target& target);
 void start(const RecurrentLaunch& launch, const Target& target);
+void start(const QuantizeLaunch& launch, const Target& target);
 
 // Throws RunError where the module holds no code that the current device, of these properties, can run.
 void require_code(const GpuProperties& properties);

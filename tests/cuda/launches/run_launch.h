@@ -43,5 +43,6 @@ void run_launch(const ElementwiseLaunch& launch, LaunchRunner& runner);
 void run_launch(const RouterLaunch& launch, LaunchRunner& runner);
 void run_launch(const GatherLaunch& launch, LaunchRunner& runner);
 void run_launch(const RecurrentLaunch& launch, LaunchRunner& runner);
+void run_launch(const QuantizeLaunch& launch, LaunchRunner& runner);
 
 }  // namespace memwall::cuda
