@@ -8,7 +8,6 @@
 #include "cuda/operands.h"
 #include "cuda/scalar_values.h"
 #include "format/checked.h"
-#include "kernels/cpu/pack.h"
 
 namespace memwall::cuda {
 namespace {
@@ -47,10 +46,18 @@ std::int64_t split_bytes(const LinearLaunch& launch) {
   return checked_mul(4, checked_add(linear_partials(launch), linear_counters(launch)));
 }
 
-bool reads_narrow_x(ScalarType type) { return type == ScalarType::f8_e4m3 || type == ScalarType::i8; }
+// What runs beside the library's product; a bias is added where the epilogue is ours.
+std::string arm_name(const GemmArm& arm, const GemmProblem& problem, const LinearWork& work) {
+  std::string name = arm.name;
+  if (reads_quantized_x(problem.type)) name += " + quantise x";
+  if (problem.type == ScalarType::i8) name += " + scale sums";
+  if (work.bias && problem.type != ScalarType::i8) name += ", no bias";
+  return name;
+}
 
-// Room for x in 8 bits, behind its scale.
-constexpr std::int64_t kNarrowAt = 256;
+std::int64_t sums_bytes(const GemmProblem& problem) {
+  return problem.type == ScalarType::i8 ? checked_mul(checked_mul(problem.m, problem.n), 4) : 0;
+}
 
 }  // namespace
 
@@ -60,8 +67,9 @@ std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows, 
   std::vector<Variant> variants;
   if (rows <= kMostLinearColumns)
     variants.push_back({kOurs, split_bytes(gemv(layout, rows, context.gpu.properties()))});
-  for (const GemmArm& arm : arms_of(problem_of(work, layout, rows), context))
-    variants.push_back({arm.name, arm.workspace_bytes});
+  const auto problem = problem_of(work, layout, rows);
+  for (const GemmArm& arm : arms_of(problem, context))
+    variants.push_back({arm_name(arm, *problem, work), arm.workspace_bytes});
   return variants;
 }
 
@@ -70,29 +78,31 @@ Footprint linear_footprint(const LinearWork& work, std::int64_t rows, Context& c
   std::int64_t workspace = 0;
   for (const Variant& variant : linear_variants(work, rows, context))
     workspace = std::max(workspace, variant.workspace_bytes);
-  // x, in 8 bits too, and y, which is i32 at most.
   const std::int64_t a_row =
-      checked_add(checked_mul(work.in, activation_bytes(layout.activations) + 1), checked_mul(work.out, 4));
+      checked_mul(checked_add(work.in, work.out), activation_bytes(layout.activations));
   Footprint footprint;
   footprint.copy_bytes = PlacedWeights::copy_bytes(work);
-  footprint.fixed_bytes =
-      checked_add(checked_add(checked_mul(rows, a_row), checked_mul(2, workspace)), kNarrowAt);
+  footprint.fixed_bytes = checked_add(checked_mul(rows, a_row), checked_mul(2, workspace));
+  const auto problem = problem_of(work, layout, rows);
+  if (problem && reads_quantized_x(problem->type)) {
+    footprint.fixed_bytes =
+        checked_add(footprint.fixed_bytes,
+                    checked_add(QuantizedInput::bytes(problem->type, rows, work.in), sums_bytes(*problem)));
+  }
   return footprint;
 }
 
 PlacedLinear::PlacedLinear(const LinearWork& work, std::int64_t rows, Context& context, std::int64_t copies,
                            std::uint64_t seed)
-    : context_(context), weights_(work, context, copies, seed), rows_(rows) {
+    : context_(context),
+      weights_(work, context, copies, seed),
+      rows_(rows),
+      variants_(linear_variants(work, rows, context)) {
   Gpu& gpu = context.gpu;
-  const auto add = [&](const char* name, std::int64_t workspace, const Arm& arm) {
-    variants_.push_back({name, workspace});
-    arms_.push_back(arm);
-  };
   if (rows <= kMostLinearColumns) {
     launch_ = gemv(weights_.layout(), rows, gpu.properties());
-    const std::int64_t split = split_bytes(launch_);
-    add(kOurs, split, {.problem = {}, .id = 0, .ours = true});
-    if (split > 0) {
+    arms_.push_back({.problem = {}, .id = 0, .ours = true});
+    if (const std::int64_t split = split_bytes(launch_); split > 0) {
       split_ = Buffer(gpu, split);
       gpu.zero(split_.data(), split);
       launch_.params.counters = split_.as<unsigned>();
@@ -100,19 +110,17 @@ PlacedLinear::PlacedLinear(const LinearWork& work, std::int64_t rows, Context& c
     }
   }
   const auto problem = problem_of(work, weights_.layout(), rows);
+  const std::vector<GemmArm> library = arms_of(problem, context);
+  if (library.empty()) return;
   std::int64_t workspace = 0;
-  for (const GemmArm& arm : arms_of(problem, context)) {
-    add(arm.name.c_str(), arm.workspace_bytes, {.problem = *problem, .id = arm.id, .ours = false});
+  for (const GemmArm& arm : library) {
+    arms_.push_back({.problem = *problem, .id = arm.id, .ours = false});
     workspace = std::max(workspace, arm.workspace_bytes);
   }
   if (workspace > 0) workspace_ = Buffer(gpu, workspace);
-  if (!problem || variants_.empty() || arms_.back().ours || !reads_narrow_x(problem->type)) return;
-  const std::int64_t elements = checked_mul(rows, work.in);
-  narrow_x_ = Buffer(gpu, checked_add(kNarrowAt, elements));
-  constexpr float kOne = 1;
-  gpu.upload(narrow_x_.data(), &kOne, sizeof kOne);
-  const bool f8 = problem->type == ScalarType::f8_e4m3;
-  fill_random(gpu, narrow_x_.data() + kNarrowAt, elements, f8 ? kF8E4M3 : kAnyBits, 12);
+  if (!reads_quantized_x(problem->type)) return;
+  quantized_.emplace(gpu, problem->type, weights_.layout().activations, rows, work.in);
+  if (const std::int64_t bytes = sums_bytes(*problem); bytes > 0) sums_ = Buffer(gpu, bytes);
 }
 
 void PlacedLinear::launch(std::size_t variant, std::int64_t turn, const void* x, void* y) {
@@ -126,38 +134,54 @@ void PlacedLinear::launch(std::size_t variant, std::int64_t turn, const void* x,
     return;
   }
   GemmOperands operands;
-  const bool narrow = reads_narrow_x(arm.problem.type);
-  operands.x = narrow ? narrow_x_.data() + kNarrowAt : x;
+  operands.x = x;
   operands.w = segment.quants;
   operands.y = y;
   operands.workspace = workspace_.data();
+  if (reads_quantized_x(arm.problem.type)) {
+    quantized_->quantize(x);
+    operands.x = quantized_->codes();
+  }
   if (arm.problem.type == ScalarType::f8_e4m3) {
-    operands.x_scale = narrow_x_.as<float>();
+    operands.x_scale = quantized_->scales();
     operands.w_scale = reinterpret_cast<const float*>(segment.scales);
   }
+  if (arm.problem.type == ScalarType::i8) operands.y = sums_.data();
   context_.gpu.gemm(arm.problem, arm.id, operands);
+  if (arm.problem.type == ScalarType::i8) scale_sums(segment);
+}
+
+void PlacedLinear::scale_sums(const LinearSegment& segment) {
+  ScaleSumsParams params;
+  params.sums = sums_.as<std::int32_t>();
+  params.row_scales = quantized_->scales();
+  params.column_scales = reinterpret_cast<const float*>(segment.scales);
+  params.bias = segment.bias;
+  params.bias_type = segment.bias_type;
+  params.y = segment.y;
+  params.rows = rows_;
+  params.out = segment.out;
+  context_.gpu.launch(scale_sums_launch(weights_.layout().activations, params));
 }
 
 ScalarType PlacedLinear::output_type(std::size_t variant) const {
   const Arm& arm = arms_[variant];
-  if (arm.ours) return scalar_type(weights_.layout().activations);
-  return arm.problem.type == ScalarType::f8_e4m3 ? ScalarType::bf16 : arm.problem.type;
+  if (!arm.ours && arm.problem.type == ScalarType::f8_e4m3) return ScalarType::bf16;
+  return scalar_type(weights_.layout().activations);
 }
 
 std::int64_t PlacedLinear::output_bytes() const {
-  std::int64_t most = activation_bytes(weights_.layout().activations);
-  for (std::size_t v = 0; v < arms_.size(); ++v)
-    if (output_type(v) == ScalarType::i8) most = 4;
-  return checked_mul(checked_mul(rows_, weights_.work().out), most);
+  return checked_mul(checked_mul(rows_, weights_.work().out),
+                     activation_bytes(weights_.layout().activations));
+}
+
+void PlacedLinear::forget(void* y) {
+  poison(context_.gpu, y, output_bytes());
+  if (quantized_) quantized_->forget();
+  if (sums_.bytes() > 0) poison(context_.gpu, sums_.data(), sums_.bytes());
 }
 
 namespace {
-
-std::vector<float> to_floats(const std::vector<std::int32_t>& values) {
-  std::vector<float> floats;
-  for (const std::int32_t value : values) floats.push_back(static_cast<float>(value));
-  return floats;
-}
 
 ActivationType activation_of(ScalarType type) {
   if (type == ScalarType::f32) return ActivationType::f32;
@@ -167,46 +191,35 @@ ActivationType activation_of(ScalarType type) {
 }  // namespace
 
 std::vector<float> PlacedLinear::read_x(std::size_t variant, const void* x, std::int64_t row) const {
-  const std::int64_t in = weights_.work().in;
   const Arm& arm = arms_[variant];
-  if (arm.ours || !reads_narrow_x(arm.problem.type)) {
-    const ActivationType type = weights_.layout().activations;
-    const auto* from = static_cast<const std::byte*>(x) + row * in * activation_bytes(type);
-    return download_activations(context_.gpu, type, from, in);
-  }
-  std::vector<float> values;
-  for (const std::uint8_t bits :
-       download<std::uint8_t>(context_.gpu, narrow_x_.data() + kNarrowAt + row * in, in)) {
-    values.push_back(arm.problem.type == ScalarType::i8 ? static_cast<float>(static_cast<std::int8_t>(bits))
-                                                        : cpu::f8_e4m3_to_f32(bits));
-  }
-  return values;
+  if (!arm.ours && reads_quantized_x(arm.problem.type)) return quantized_->row(row);
+  const std::int64_t in = weights_.work().in;
+  const ActivationType type = weights_.layout().activations;
+  const auto* from = static_cast<const std::byte*>(x) + row * in * activation_bytes(type);
+  return download_activations(context_.gpu, type, from, in);
 }
 
 void PlacedLinear::compare(Comparison& comparison, std::size_t variant, std::int64_t turn, const void* x,
                            const void* y) const {
   const LinearWork& work = weights_.work();
-  const ScalarType type = output_type(variant);
-  const bool integers = type == ScalarType::i8;
+  const Arm& arm = arms_[variant];
+  const bool quantized = !arm.ours && reads_quantized_x(arm.problem.type);
+  const bool adds_bias = arm.ours || arm.problem.type == ScalarType::i8;
+  const ActivationType type = activation_of(output_type(variant));
   const std::vector<std::int64_t> outs = sample_indices(work.out, 64);
   std::vector<std::vector<float>> rows;
   for (const std::int64_t out : outs) rows.push_back(weights_.row(turn, out));
   for (const std::int64_t row : sample_indices(rows_, 4)) {
+    if (quantized) quantized_->compare(comparison, x, row);
     const std::vector<float> read = read_x(variant, x, row);
-    const std::int64_t each = integers ? 4 : scalar_bytes(type);
-    const auto* from = static_cast<const std::byte*>(y) + row * work.out * each;
-    const std::vector<float> values =
-        integers ? to_floats(download<std::int32_t>(context_.gpu, from, work.out))
-                 : download_activations(context_.gpu, activation_of(type), from, work.out);
+    const auto* from = static_cast<const std::byte*>(y) + row * work.out * activation_bytes(type);
+    const std::vector<float> values = download_activations(context_.gpu, type, from, work.out);
     for (std::size_t i = 0; i < outs.size(); ++i) {
-      const double bias = arms_[variant].ours ? static_cast<double>(weights_.bias(turn, outs[i])) : 0;
+      const double bias = adds_bias ? static_cast<double>(weights_.bias(turn, outs[i])) : 0;
       const ReferenceDot reference = reference_dot(rows[i], read, bias);
-      double value = static_cast<double>(values[static_cast<std::size_t>(outs[i])]);
-      if (integers) value *= static_cast<double>(weights_.row_scale(turn, outs[i]));
-      const double rounding = integers ? 0 : rounding_tolerance(activation_of(type), reference.value);
-      const double running =
-          arms_[variant].ours ? 0 : running_sum_loss(arms_[variant].problem.type, reference.magnitudes);
-      comparison.add(value, reference.value, reference.tolerance + rounding + running);
+      const double running = arm.ours ? 0 : running_sum_loss(arm.problem.type, reference.magnitudes);
+      comparison.add(static_cast<double>(values[static_cast<std::size_t>(outs[i])]), reference.value,
+                     reference.tolerance + rounding_tolerance(type, reference.value) + running);
     }
   }
 }
@@ -232,7 +245,7 @@ class LinearOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = linear_.weights().copies() - 1;
-    poison(context_.gpu, y_->data(), linear_.output_bytes());
+    linear_.forget(y_->data());
     launch(variant, turn);
     Comparison comparison;
     linear_.compare(comparison, variant, turn, x_->data(), y_->data());

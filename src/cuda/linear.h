@@ -3,19 +3,21 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "bench/cpu_data.h"
 #include "bench/device.h"
+#include "cuda/quantized_input.h"
 #include "cuda/weights.h"
 
 namespace memwall::cuda {
 
-// "gemv" (ours, up to 16 rows) and each of the library's arms, by its name. None: no kernel has the format.
+// "gemv" (ours, up to 16 rows) and each of the library's arms, by its name and what runs or is left out
+// beside it: "cublasLt 3 (...) + quantise x". None: no kernel has the format.
 std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows, Context& context);
 
-// Copies cold; fixed: rows of x and y and the largest workspace.
+// Copies cold; fixed: rows of x and y, what quantising takes, and the largest workspace.
 Footprint linear_footprint(const LinearWork& work, std::int64_t rows, Context& context);
 
 // Weights, and what launching them needs. x and y are the caller's.
@@ -24,16 +26,21 @@ class PlacedLinear {
   PlacedLinear(const LinearWork& work, std::int64_t rows, Context& context, std::int64_t copies,
                std::uint64_t seed);
 
-  // y[rows, out] = x[rows, in] W^T (+ bias: our kernel alone; a library leaves it to the op behind) on copy
-  // turn % copies. x and y are of scalar_type(weights().layout().activations), 16-byte aligned, but for the
-  // f8 and i8 arms, which read x in their own type from this class's memory, and write bf16 and i32.
+  // y[rows, out] = x[rows, in] W^T (+ bias: our kernel, and the int8 arms; other arms leave it out) on copy
+  // turn % copies. x is of scalar_type(weights().layout().activations) and y of output_type(), both 16-byte
+  // aligned. The f8 and int8 arms quantise x first, in launches of their own, and int8's sums get their
+  // scales by one more.
   void launch(std::size_t variant, std::int64_t turn, const void* x, void* y);
 
-  // What y holds: bf16, f16, f32 or i32 (as ScalarType::i8).
+  // What y holds: the layer's activations, but of the f8 arms bf16.
   ScalarType output_type(std::size_t variant) const;
-  std::int64_t output_bytes() const;  // room for y, whatever the variant
+  std::int64_t output_bytes() const;  // of y, whatever the variant
 
-  // Adds sampled outputs of that launch to the comparison with float64.
+  // Overwrites y and x as quantised, so that what a launch leaves out does not pass for an older one's.
+  void forget(void* y);
+
+  // Adds sampled outputs of that launch to the comparison with float64; of the arms that quantise x, what
+  // they made of it too, and the outputs against the product of that.
   void compare(Comparison& comparison, std::size_t variant, std::int64_t turn, const void* x,
                const void* y) const;
 
@@ -42,6 +49,7 @@ class PlacedLinear {
   std::int64_t rows() const { return rows_; }
 
  private:
+  void scale_sums(const LinearSegment& segment);
   std::vector<float> read_x(std::size_t variant, const void* x, std::int64_t row) const;
 
   struct Arm {
@@ -54,11 +62,12 @@ class PlacedLinear {
   PlacedWeights weights_;
   std::int64_t rows_;
   std::vector<Variant> variants_;
-  std::vector<Arm> arms_;  // a variant's
-  Buffer workspace_;       // the largest arm's
-  Buffer split_;           // partial sums and counters of our kernel
-  Buffer narrow_x_;        // x in 8 bits, and the scales of one: f8 and i8 arms
-  LinearLaunch launch_;    // but for pointers
+  std::vector<Arm> arms_;                    // a variant's
+  Buffer workspace_;                         // the largest arm's
+  Buffer split_;                             // partial sums and counters of our kernel
+  std::optional<QuantizedInput> quantized_;  // f8 and i8 arms
+  Buffer sums_;                              // i8 arms' products, i32
+  LinearLaunch launch_;                      // but for pointers
 };
 
 }  // namespace memwall::cuda

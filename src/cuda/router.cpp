@@ -53,7 +53,7 @@ class RouterOperands final : public Operands {
 
   Check check(std::size_t variant) override {
     const std::int64_t turn = linear_.weights().copies() - 1;
-    poison(gpu_, logits_->data(), linear_.output_bytes());
+    linear_.forget(logits_->data());
     poison(gpu_, indices_.data(), indices_.bytes());
     poison(gpu_, shares_.data(), shares_.bytes());
     launch(variant, turn);
@@ -104,13 +104,7 @@ class RouterOperands final : public Operands {
 std::vector<Variant> variants_of(const RouterWork& work, const OpTask& task, Context& context) {
   if (!can_route(work.linear.out, work.per_token)) return {};
   const std::int64_t rows = linear_rows(work.linear, task.workload);
-  std::vector<Variant> variants = linear_variants(work.linear, rows, context);
-  // A library's int8 product leaves sums without their scales, which are no logits; our kernel is the first.
-  const Format format = work.linear.format;
-  if (format.kind == FormatKind::int8_group && format.group == 0 && !variants.empty()) {
-    variants.resize(rows <= kMostLinearColumns ? 1 : 0);
-  }
-  return variants;
+  return linear_variants(work.linear, rows, context);
 }
 
 Footprint footprint_of(const RouterWork& work, const OpTask& task, Context& context) {

@@ -137,9 +137,4 @@ float PlacedWeights::bias(std::int64_t copy, std::int64_t out) const {
   return download_activations(gpu_, type, at, 1).front();
 }
 
-float PlacedWeights::row_scale(std::int64_t copy, std::int64_t out) const {
-  if (layout_.rule != ScaleRule::tensor && layout_.rule != ScaleRule::row) return 1;
-  return download<float>(gpu_, matrix(copy) + linear_row_scales(layout_, out).at, 1).front();
-}
-
 }  // namespace memwall::cuda

@@ -50,8 +50,6 @@ class PlacedWeights {
   // The exact values of row `out`, downloaded; and its bias, 0 where there is none.
   std::vector<float> row(std::int64_t copy, std::int64_t out) const;
   float bias(std::int64_t copy, std::int64_t out) const;
-  // The one scale of a row whose rule has one, 1 elsewhere.
-  float row_scale(std::int64_t copy, std::int64_t out) const;
 
  private:
   void fill(std::byte* matrix, std::uint64_t seed) const;

@@ -7,8 +7,8 @@
 #include "cuda/operands.h"
 #include "cuda/scalar_values.h"
 #include "format/format.h"
-#include "kernels/cpu/pack.h"
 #include "tests/cuda/fake_gpu.h"
+#include "tests/cuda/operands_support.h"
 
 namespace memwall::cuda {
 namespace {
@@ -40,8 +40,8 @@ TEST(CudaLinearOperands, ComputeEveryFormatOnTheCopyOfTheTurn) {
       const OpTask task = decode(work, rows);
       const std::vector<Variant> variants = variants_of(work, task, context);
       const bool plain = is_plain_float(work.format);
-      const std::vector<std::string> expected =
-          plain ? std::vector<std::string>{"gemv", "fake library"} : std::vector<std::string>{"gemv"};
+      std::vector<std::string> expected = {"gemv"};
+      if (plain) expected.push_back(work.bias ? "fake library, no bias" : "fake library");
       EXPECT_EQ(names(variants), expected);
       const Footprint footprint = footprint_of(work, task, context);
       const std::int64_t before = gpu.allocated();
@@ -93,57 +93,128 @@ TEST(CudaLinearOperands, NoticeAWrongOutput) {
   EXPECT_FALSE(compare(1));
 }
 
-// The library's f8 and integer arms read x in their own type.
-class NarrowGpu final : public Gpu {
- public:
-  const GpuProperties& properties() const override { return inner_.properties(); }
-  std::int64_t free_bytes() override { return inner_.free_bytes(); }
-  void* allocate(std::int64_t bytes) override { return inner_.allocate(bytes); }
-  void release(void* memory) noexcept override { inner_.release(memory); }
-  void upload(void* to, const void* from, std::int64_t bytes) override { inner_.upload(to, from, bytes); }
-  void download(void* to, const void* from, std::int64_t bytes) override { inner_.download(to, from, bytes); }
-  void zero(void* memory, std::int64_t bytes) override { inner_.zero(memory, bytes); }
-  void launch(const Launch& launch) override { inner_.launch(launch); }
-  void synchronize() override {}
-  double time(const std::function<void()>&, Timing) override { return 0; }
-  Clocks clocks() override { return {}; }
-  std::vector<GemmArm> gemm_arms(const GemmProblem&) override { return {{"narrow", 512, 4}}; }
-  void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override {
-    EXPECT_EQ(arm, 4);
-    EXPECT_NE(operands.workspace, nullptr);
-    for (std::int64_t m = 0; m < problem.m; ++m) {
-      for (std::int64_t n = 0; n < problem.n; ++n) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < problem.k; ++k) {
-          const auto x = static_cast<const std::uint8_t*>(operands.x)[m * problem.k + k];
-          const auto w = static_cast<const std::uint8_t*>(operands.w)[n * problem.w_pitch + k];
-          sum +=
-              problem.type == ScalarType::i8
-                  ? static_cast<double>(static_cast<std::int8_t>(x)) * static_cast<std::int8_t>(w)
-                  : static_cast<double>(cpu::f8_e4m3_to_f32(x)) * static_cast<double>(cpu::f8_e4m3_to_f32(w));
-        }
-        const std::int64_t at = m * problem.n + n;
-        if (problem.type == ScalarType::i8) {
-          static_cast<std::int32_t*>(operands.y)[at] = static_cast<std::int32_t>(sum);
-        } else {
-          sum *= static_cast<double>(*operands.x_scale) * static_cast<double>(*operands.w_scale);
-          static_cast<std::uint16_t*>(operands.y)[at] = cpu::f32_to_bf16(static_cast<float>(sum));
-        }
-      }
-    }
-  }
+// What a launch of the last variant asks of the GPU, in order.
+std::vector<QuantizeStep> steps_of(FakeGpu& gpu, Operands& operands, std::size_t variant) {
+  std::vector<QuantizeStep> steps;
+  gpu.tamper = [&](Launch& launch) {
+    if (const auto* each = std::get_if<QuantizeLaunch>(&launch)) steps.push_back(each->step);
+  };
+  operands.launch(variant, 0);
+  gpu.tamper = nullptr;
+  return steps;
+}
 
- private:
-  FakeGpu inner_;
-};
-
-TEST(CudaLinearOperands, HoldTheNarrowArmsToTheirOwnActivations) {
-  for (const char* format : {"f8_e4m3", "int8-c"}) {
-    NarrowGpu gpu;
+// Two launches more to find the largest of a tensor that no block holds; and the sums' scales behind int8.
+TEST(CudaLinearOperands, QuantiseXInEachLaunchOfTheNarrowArms) {
+  using enum QuantizeStep;
+  struct Case {
+    const char* format;
+    std::int64_t rows;
+    bool bias;
+    const char* name;
+    std::vector<QuantizeStep> steps;
+  };
+  for (const Case& c :
+       {Case{"f8_e4m3", 3, false, "fake library + quantise x", {rows}},
+        Case{"f8_e4m3", 129, false, "fake library + quantise x", {largest, tensor}},
+        Case{"f8_e4m3", 2, true, "fake library + quantise x, no bias", {rows}},
+        Case{"int8-c", 1, false, "fake library + quantise x + scale sums", {rows, scale_sums}},
+        Case{"int8-c", 129, true, "fake library + quantise x + scale sums", {rows, scale_sums}},
+        Case{"f16", 2, true, "fake library, no bias", {}}}) {
+    SCOPED_TRACE(testing::Message() << c.format << " x" << c.rows);
+    IdleGpu gpu;
+    gpu.gpu.library = true;
+    LinearWork work = work_of(c.format, 32, 128);
+    work.bias = c.bias;
+    work.bias_format = {FormatKind::f32};
     Context context(gpu);
-    const LinearWork work = work_of(format, 20, 50);
-    const auto operands = place(work, decode(work, 20), context, 2, 1);
-    EXPECT_TRUE(operands->check(0).passed()) << format;
+    const OpTask task = decode(work, c.rows);
+    const std::vector<Variant> variants = variants_of(work, task, context);
+    ASSERT_FALSE(variants.empty());
+    EXPECT_EQ(variants.back().name, c.name);
+    EXPECT_EQ(hold_to_checks(gpu, c.name, work, task), variants.size());
+    gpu.idle = false;
+    const auto operands = place(work, task, context, 2, 1);
+    EXPECT_EQ(operands->cold_bytes(0),
+              static_cast<double>(storage_bytes(work.format, 32, 128) +
+                                  (c.bias ? storage_bytes({FormatKind::f32}, 1, 32) : 0)));
+    EXPECT_EQ(steps_of(gpu.gpu, *operands, variants.size() - 1), c.steps);
+  }
+}
+
+// A product of a wrongly quantised x is right for what it read: the check must hold that to x itself. Codes
+// and sums that an earlier launch left are right, and must not pass.
+TEST(CudaLinearOperands, NoticeAWrongQuantisation) {
+  struct Defect {
+    const char* what;
+    const char* format;
+    std::int64_t rows;
+    // Given memory of the GPU's that holds quarters.
+    std::function<void(QuantizeLaunch&, float*)> plant;
+  };
+  const auto of_x = [](QuantizeLaunch& launch) -> QuantizeParams& {
+    return std::get<QuantizeParams>(launch.params);
+  };
+  const auto of_sums = [](QuantizeLaunch& launch) { return std::get_if<ScaleSumsParams>(&launch.params); };
+  const auto codes = [&](QuantizeLaunch& launch, float* quarters) {
+    if (of_sums(launch) == nullptr) of_x(launch).codes = reinterpret_cast<std::uint8_t*>(quarters);
+  };
+  const std::vector<Defect> defects = {
+      {"half of x", "f8_e4m3", 3, [&](auto& l, float*) { of_x(l).width /= 2; }},
+      {"no x", "f8_e4m3", 3, [&](auto& l, float*) { of_x(l).width = 0; }},
+      {"codes written elsewhere", "f8_e4m3", 3, codes},
+      {"codes written elsewhere", "int8-c", 3, codes},
+      {"the scale written elsewhere", "f8_e4m3", 3, [&](auto& l, float* q) { of_x(l).scales = q; }},
+      {"the parts' largest written elsewhere", "f8_e4m3", 129,
+       [&](auto& l, float* q) {
+         if (l.step == QuantizeStep::largest) of_x(l).partials = q;
+       }},
+      {"the parts' largest read elsewhere", "f8_e4m3", 129,
+       [&](auto& l, float* q) {
+         if (l.step == QuantizeStep::tensor) of_x(l).partials = q;
+       }},
+      {"a row too few", "int8-c", 3,
+       [&](auto& l, float*) {
+         if (of_sums(l) == nullptr) --l.geometry.grid_x;
+       }},
+      {"halves of rows", "int8-c", 3,
+       [&](auto& l, float*) {
+         if (of_sums(l) == nullptr) of_x(l).width /= 2;
+       }},
+      {"the sums' row scales", "int8-c", 3,
+       [&](auto& l, float* q) {
+         if (of_sums(l) != nullptr) of_sums(l)->row_scales = q;
+       }},
+      {"the sums' column scales", "int8-c", 3,
+       [&](auto& l, float* q) {
+         if (of_sums(l) != nullptr) of_sums(l)->column_scales = q;
+       }},
+      {"the bias", "int8-c", 3,
+       [&](auto& l, float*) {
+         if (of_sums(l) != nullptr) of_sums(l)->bias = nullptr;
+       }},
+  };
+  for (const Defect& defect : defects) {
+    SCOPED_TRACE(testing::Message() << defect.what << ", " << defect.format);
+    FakeGpu gpu;
+    gpu.library = true;
+    Context context(gpu);
+    LinearWork work = work_of(defect.format, 32, 128);
+    work.bias = true;
+    work.bias_format = {FormatKind::f16};
+    const Buffer quarters = uploaded(gpu, std::vector<float>(129 * 128 / 4, 0.25F));
+    const auto operands = place(work, decode(work, defect.rows), context, 2, 1);
+    const std::size_t last = variants_of(work, decode(work, defect.rows), context).size() - 1;
+    EXPECT_TRUE(operands->check(last).passed());
+    int planted = 0;
+    gpu.tamper = [&](Launch& launch) {
+      if (auto* each = std::get_if<QuantizeLaunch>(&launch)) {
+        defect.plant(*each, quarters.as<float>());
+        ++planted;
+      }
+    };
+    EXPECT_FALSE(operands->check(last).passed());
+    EXPECT_GT(planted, 0);
   }
 }
 

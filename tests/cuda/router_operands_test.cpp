@@ -23,7 +23,7 @@ OpTask decode(const RouterWork& work, std::int64_t batch) {
 TEST(CudaRouterOperands, LinearAndChoiceHoldToFloat64) {
   IdleGpu gpu;
   gpu.gpu.library = true;
-  for (const char* name : {"f32", "f16", "bf16", "q8_0"}) {
+  for (const char* name : {"f32", "f16", "bf16", "q8_0", "int8-c"}) {
     const RouterWork work = router(find_format(name).value(), 24, 4);
     for (const std::int64_t batch : {1, 5})
       EXPECT_GE(hold_to_checks(gpu, name, work, decode(work, batch)), 1U) << name;
@@ -39,11 +39,6 @@ TEST(CudaRouterOperands, HasNoVariantWhereThereIsNoKernel) {
        {router(bf16, 20'000, 8), router(bf16, 4, 5), router({.kind = FormatKind::iq1_s}, 24, 4)}) {
     EXPECT_TRUE(variants_of(work, decode(work, 1), context).empty());
   }
-  // A library's int8 product has no scales in it.
-  gpu.gpu.library = true;
-  const RouterWork rows = router(find_format("int8-c").value(), 24, 4);
-  EXPECT_LE(variants_of(rows, decode(rows, 1), context).size(), 1U);
-  EXPECT_TRUE(variants_of(rows, decode(rows, 64), context).empty());
 }
 
 }  // namespace

@@ -27,6 +27,13 @@ void add_linears(const Sizes& s, std::vector<DeviceTask>& tasks) {
     for (const std::int64_t rows : s.rows)
       tasks.push_back({fmt::format("linear {} x{}", name, rows), OpTask{linear, {.batch = rows}}});
   }
+  // The library's narrow products, whose x is quantised by one block, by two launches, and by rows.
+  for (const char* name : {"f8_e4m3", "int8-c"}) {
+    const LinearWork linear{.out = 2 * s.out, .in = s.in, .format = format(name)};
+    for (const std::int64_t rows : {1, 129})
+      tasks.push_back(
+          {fmt::format("narrow linear {} x{}", name, rows), OpTask{linear, {.batch = rows}}, true});
+  }
   for (const char* name : {"bf16", "q4_0"}) {
     const ExpertWork experts{.each = {.out = s.out / 4, .in = s.in, .format = format(name)},
                              .total = s.experts,

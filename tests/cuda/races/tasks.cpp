@@ -30,6 +30,11 @@ void add_linears(std::vector<NamedTask>& tasks) {
     add(tasks, fmt::format("embedding {}", name), EmbeddingWork{.rows = 50, .width = 512, .format = *format},
         3);
   }
+  // Their x is quantised by one block, by two launches, and by rows.
+  for (const char* name : {"f8_e4m3", "int8-c"}) {
+    const LinearWork linear{.out = 48, .in = 512, .format = *find_format(name), .bias_format = {}};
+    for (const std::int64_t batch : {3, 40}) add(tasks, fmt::format("narrow linear {}", name), linear, batch);
+  }
   for (const FormatKind kind : {FormatKind::f32, FormatKind::bf16}) {
     for (const std::int64_t batch : {1, 5}) {
       add(tasks, "router", RouterWork{.linear = {.out = 48, .in = 256, .format = {kind}}, .per_token = 5},
