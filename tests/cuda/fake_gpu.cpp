@@ -43,6 +43,10 @@ GpuProperties fake_properties(int major, int minor) {
 FakeGpu::FakeGpu(GpuProperties properties)
     : properties_(std::move(properties)), executor_({.arch = properties_.arch}) {}
 
+void FakeGpu::ask_before_kernels(std::function<bool(const std::string&)> ask) {
+  runner_.before = [ask = std::move(ask)](const std::type_info& kernel) { return ask(kernel_name(kernel)); };
+}
+
 void FakeGpu::forbid_in_graph(const char* what) const {
   if (capturing_) throw KernelError(std::string("a graph's capture ") + what);
 }

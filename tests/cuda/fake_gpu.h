@@ -53,6 +53,9 @@ class FakeGpu final : public Gpu {
   double seconds_a_launch = 2e-6;
   double bytes_per_s = 1e12;
   double seconds_alone = 5e-6;  // more, for each launch that the host starts by itself
+  // Asked before each kernel, by its name (kernel_name): false leaves it out. What it throws, the launch
+  // throws.
+  void ask_before_kernels(std::function<bool(const std::string&)> ask);
   // Changes each launch before it runs, so that a check must notice; may be empty.
   std::function<void(Launch&)> tamper;
   Clocks clocks_;

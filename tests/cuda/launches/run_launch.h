@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <typeindex>
+#include <typeinfo>
 
 #include "kernels/cuda/launch.h"
 #include "tests/cuda/executor.h"
@@ -20,8 +22,12 @@ class LaunchRunner {
     static_assert(sizeof(params) <= 4096, "CUDA passes a kernel 4 KiB of parameters");
     ++kernels_[typeid(Kernel)];
     ++launched_;
+    if (before && !before(typeid(Kernel))) return;
     executor_.run<Kernel>(geometry, params);
   }
+
+  // Asked before each kernel; false leaves it out. May be empty.
+  std::function<bool(const std::type_info&)> before;
 
   std::size_t launched() const { return launched_; }
   // How often each kernel was launched, by its type.
