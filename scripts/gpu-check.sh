@@ -99,12 +99,12 @@ if [[ -z $build ]]; then
   if [[ $device != cpu ]]; then targets+=(memwall_cuda); fi
   step build 210 cmake --build "$build" --parallel "$(build_jobs)" --target "${targets[@]}"
   if [[ $device != cpu ]]; then
-    step build-tests 120 cmake --build "$build" --parallel "$(build_jobs)" --target memwall_tests
+    step build-tests 120 cmake --build "$build" --parallel "$(build_jobs)" --target memwall_gpu_tests
   fi
 fi
 if [[ $device != cpu ]]; then
   # Those that ctest labels gpu, in one process: CUDA starts once, and the build may have moved.
-  step gpu-tests 60 "$build/tests/memwall_tests" "--gtest_filter=CudaGpu*"
+  step gpu-tests 60 "$build/tests/memwall_gpu_tests" "--gtest_filter=CudaGpu*"
 fi
 
 if [[ ! -x $build/memwall ]]; then

@@ -287,6 +287,7 @@ class HostRuntime final : public Runtime {
     return machine() == "no-device" ? 0 : 2;
   }
   GpuProperties properties(int device) override {
+    require(device);
     GpuProperties properties;
     if (machine() == "executes") properties = small_properties();
     properties.index = device;
@@ -306,12 +307,17 @@ class HostRuntime final : public Runtime {
   std::unique_ptr<Gpu> open(int device) override {
     if (is_told("does-not-open"))
       throw RunError("fake.cu:2: cudaSetDevice: all CUDA-capable devices are busy or unavailable");
-    if (device < 0 || device > 1)
-      throw RunError("fake.cu:6: there is no device cuda:" + std::to_string(device) + " among 2");
+    require(device);
     if (machine() == "executes") return std::make_unique<ExecutingGpu>(device);
     return std::make_unique<HostGpu>(properties(device));
   }
   Versions versions() override { return {"13.0", "13.0", "13.1.0", "13.1.0"}; }
+
+ private:
+  static void require(int device) {
+    if (device < 0 || device > 1)
+      throw RunError("fake.cu:6: there is no device cuda:" + std::to_string(device) + " among 2");
+  }
 };
 
 }  // namespace
