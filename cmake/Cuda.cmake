@@ -155,7 +155,7 @@ add_library(memwall_cuda MODULE ${memwall_cuda_sources})
 target_include_directories(memwall_cuda PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
   ${PROJECT_BINARY_DIR}/generated)
 target_include_directories(memwall_cuda SYSTEM PRIVATE ${MEMWALL_CUBLAS_INCLUDE_DIR})
-target_link_libraries(memwall_cuda PRIVATE CUDA::cudart_static CUDA::cublas CUDA::cublasLt ${CMAKE_DL_LIBS})
+target_link_libraries(memwall_cuda PRIVATE memwall_seam_hash CUDA::cudart_static CUDA::cublas CUDA::cublasLt ${CMAKE_DL_LIBS})
 target_compile_definitions(memwall_cuda PRIVATE MEMWALL_CUDA_BUILT_FOR="${memwall_built_for}")
 target_compile_options(memwall_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:memwall_warnings,INTERFACE_COMPILE_OPTIONS>>

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+
+#include "cuda/seam_hash.h"
 
 namespace memwall::cuda {
 namespace fs = std::filesystem;
@@ -61,12 +62,12 @@ std::unique_ptr<Runtime> load_module(const std::string& path) {
   // module threw has its code there.
   void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) throw RunError("the CUDA backend cannot be loaded: " + linker_error());
-  const int version = symbol<ModuleVersionFunction>(module, "memwall_cuda_module_version", path)();
-  if (version != kModuleVersion) {
+  const std::uint64_t version = symbol<ModuleVersionFunction>(module, "memwall_cuda_module_version", path)();
+  if (version != kSeamHash) {
     throw RunError(
-        fmt::format("{} is of another build of memwall (its interface is {}, this program's {}); "
+        fmt::format("{} is of another build of memwall (its interface is {:016x}, this program's {:016x}); "
                     "build and install both together",
-                    path, version, kModuleVersion));
+                    path, version, kSeamHash));
   }
   return std::unique_ptr<Runtime>(symbol<ModuleRuntimeFunction>(module, "memwall_cuda_runtime", path)());
 }
@@ -84,12 +85,17 @@ std::unique_ptr<Runtime> load_runtime() {
   return load_module(path);
 }
 
-bool nvidia_here() {
-  constexpr std::array kSigns = {"/dev/nvidia0", "/proc/driver/nvidia/version"};
-  return std::any_of(kSigns.begin(), kSigns.end(), [](const char* sign) {
-    std::error_code ignored;
-    return fs::exists(sign, ignored);
-  });
+bool nvidia_here(const std::string& root) {
+  std::error_code failed;
+  if (fs::exists(root + "/proc/driver/nvidia/version", failed)) return true;
+  if (fs::exists(root + "/dev/dxg", failed)) return true;  // Windows' GPU, in its Linux
+  // /dev/nvidia0 and on; a container may have a later one alone.
+  for (fs::directory_iterator at(root + "/dev", failed); !failed && at != fs::directory_iterator();
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (name.rfind("nvidia", 0) == 0 && name.size() > 6 && name[6] >= '0' && name[6] <= '9') return true;
+  }
+  return false;
 }
 
 }  // namespace memwall::cuda

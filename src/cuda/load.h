@@ -1,5 +1,5 @@
-// Finds and loads the CUDA backend, the module libmemwall_cuda.so. Nothing is loaded before a command asks:
-// the libraries behind it cost over 100 ms at every start.
+// Finds and loads the CUDA backend, the module libmemwall_cuda.so. Nothing is loaded before a command asks: CUDA,
+// and the libraries that the module opens, cost over 100 ms at every start.
 #pragma once
 
 #include <memory>
@@ -25,15 +25,15 @@ std::string module_path(const std::string& program);
 // module, the libraries it needs are missing, or it is of another build.
 std::unique_ptr<Runtime> load_module(const std::string& path);
 
-// Throws RunError where the driver's library cannot be loaded: the module and the cuBLAS that it is linked to
-// take 200 MB, to say the same.
+// Throws RunError where the driver's library cannot be loaded: the module takes tens of MB, to say the same.
 void require_driver(const char* library = "libcuda.so.1");
 
 // This program's module. Throws NoModule where there is none, and as require_driver (but where
 // MEMWALL_CUDA_MODULE names the module) and load_module do.
 std::unique_ptr<Runtime> load_runtime();
 
-// This machine has an NVIDIA device or driver, whatever this build can do with it.
-bool nvidia_here();
+// This machine has an NVIDIA device or driver, whatever this build can do with it. `root` stands before its paths,
+// for tests.
+bool nvidia_here(const std::string& root = "");
 
 }  // namespace memwall::cuda

@@ -22,10 +22,13 @@ std::string devices_text(int count) {
   return count == 1 ? "1 device, cuda:0" : fmt::format("{} devices, cuda:0 to cuda:{}", count, count - 1);
 }
 
-std::unique_ptr<Device> open_gpu(cuda::Runtime& runtime, int index) {
+std::unique_ptr<Device> open_gpu(cuda::Runtime& runtime, int index, const DeviceSources& sources) {
   std::unique_ptr<cuda::Gpu> gpu = runtime.open(index);
   const std::optional<cuda::CardMatch> card = cuda::match_card(gpu->properties(), all_cards());
-  return cuda::make_device(std::move(gpu), runtime.versions(), card);
+  const cuda::Versions versions = runtime.versions();
+  if (!versions.no_cublas.empty())
+    sources.notice(fmt::format("no cuBLAS: {}; memwall's own kernels run without it", versions.no_cublas));
+  return cuda::make_device(std::move(gpu), versions, card);
 }
 
 std::unique_ptr<Device> open_cuda(int index, const DeviceSources& sources) {
@@ -41,7 +44,7 @@ std::unique_ptr<Device> open_cuda(int index, const DeviceSources& sources) {
   if (index >= count)
     throw InputError(fmt::format("--device cuda:{}: there is no such device; this machine has {}", index,
                                  devices_text(count)));
-  return open_gpu(*runtime, index);
+  return open_gpu(*runtime, index, sources);
 }
 
 std::unique_ptr<Device> open_any(const CpuSettings& cpu, const DeviceSources& sources) {
@@ -49,7 +52,7 @@ std::unique_ptr<Device> open_any(const CpuSettings& cpu, const DeviceSources& so
   bool expected = true;  // a GPU, by whoever built memwall or the machine
   try {
     const std::unique_ptr<cuda::Runtime> runtime = sources.load_runtime();
-    if (runtime->device_count() > 0) return open_gpu(*runtime, 0);
+    if (runtime->device_count() > 0) return open_gpu(*runtime, 0, sources);
     why = "there is no CUDA device";
   } catch (const cuda::NoModule& error) {
     expected = sources.nvidia_here();
@@ -78,7 +81,7 @@ DeviceChoice parse_device(const std::string& word) {
 }
 
 DeviceSources device_sources(std::function<void(const std::string&)> notice) {
-  return {.load_runtime = cuda::load_runtime, .nvidia_here = cuda::nvidia_here, .notice = std::move(notice)};
+  return {.load_runtime = cuda::load_runtime, .nvidia_here = [] { return cuda::nvidia_here(); }, .notice = std::move(notice)};
 }
 
 std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu,

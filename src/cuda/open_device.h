@@ -34,7 +34,7 @@ DeviceSources device_sources(std::function<void(const std::string&)> notice);
 // CPUs or a placement of memory; RunError where the GPU is there and does not open. auto: the GPU cuda:0
 // where there is one that opens, else the CPU. A notice says why, but where nothing suggests that there could
 // be one: no NVIDIA device and a build without CUDA. Where `cpu` asks for threads, CPUs or a placement of
-// memory, the CPU is meant.
+// memory, the CPU is meant. A GPU without cuBLAS gives a notice, too.
 std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu,
                                     const DeviceSources& sources);
 

@@ -3,7 +3,9 @@
 // machines that fail. C++17, since the module's .cu files include it.
 //
 // Every function but the noexcept ones throws RunError (input/error.h) naming the call that failed, the file
-// and line of the module and CUDA's own words.
+// and line of the module and CUDA's own words: DeviceLost (bench/device_lost.h) where no later call of this process
+// can succeed, else OutOfMemory (bench/out_of_memory.h) where memory is what lacks, and UnsupportedError
+// (bench/unsupported.h) where a library, or a capture, refuses or fails at the work and the device is usable.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,10 @@ struct GpuProperties {
 struct Versions {
   std::string driver;    // "13.0", what the driver supports
   std::string runtime;   // "13.0"
-  std::string cublas;    // "13.1.0"
+  std::string cublas;    // "13.1.0"; empty where there is none
   std::string cublasLt;  //
+  // Why there is no cuBLAS: memwall's own kernels run without it. Of the device opened last, where one was.
+  std::string no_cublas = {};
 };
 
 // The clocks and what slows them, as NVML tells; `available` false where it is not there.
@@ -106,8 +110,8 @@ class Gpu {
   // On the stream; asynchronous. Inside time()'s graph: captured.
   virtual void launch(const Launch& launch) = 0;
 
-  // The library's ways for a problem, at least 8 of cublasLt's heuristics where it has them; none where no
-  // library computes it on this card. Asked once a problem; kept.
+  // The library's ways for a problem: cuBLAS's, and up to 16 that cublasLt's heuristics propose, few of them for one
+  // row; none where no library computes it on this card, or there is none. Asked once a problem; kept.
   virtual std::vector<GemmArm> gemm_arms(const GemmProblem& problem) = 0;
   virtual void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) = 0;
 
@@ -129,13 +133,11 @@ class Runtime {
   virtual Versions versions() = 0;
 };
 
-// Raised when the seam's types change: a module of another build is refused.
-constexpr int kModuleVersion = 1;
-
 // What the module exports, by these names and with C linkage:
-//   int memwall_cuda_module_version();
+//   std::uint64_t memwall_cuda_module_version();     // kSeamHash of cuda/seam_hash.h, made while building
 //   memwall::cuda::Runtime* memwall_cuda_runtime();  // owned by the caller, deleted by its destructor
-using ModuleVersionFunction = int();
+// A module of another hash is refused: it was built with other headers than the program.
+using ModuleVersionFunction = std::uint64_t();
 using ModuleRuntimeFunction = Runtime*();
 
 }  // namespace memwall::cuda

@@ -121,8 +121,11 @@ std::string gpu_text(const FoundGpu& gpu, const Style& style) {
 }
 
 std::string versions_text(const cuda::Versions& versions, const std::string& driver) {
-  return fmt::format("CUDA {} (driver{} supports {}), cuBLAS {}, cuBLASLt {}\n", versions.runtime,
-                     driver.empty() ? "" : " " + driver, versions.driver, versions.cublas, versions.cublasLt);
+  const std::string libraries = versions.no_cublas.empty()
+                                    ? fmt::format("cuBLAS {}, cuBLASLt {}", versions.cublas, versions.cublasLt)
+                                    : "no cuBLAS: " + versions.no_cublas;
+  return fmt::format("CUDA {} (driver{} supports {}), {}\n", versions.runtime,
+                     driver.empty() ? "" : " " + driver, versions.driver, libraries);
 }
 
 }  // namespace
@@ -149,6 +152,7 @@ Json devices_figures(const FoundDevices& found) {
   backend["runtime"] = text_or_null(versions.runtime);
   backend["cublas"] = text_or_null(versions.cublas);
   backend["cublasLt"] = text_or_null(versions.cublasLt);
+  backend["no_cublas"] = text_or_null(versions.no_cublas);
   return json;
 }
 

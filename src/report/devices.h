@@ -15,7 +15,7 @@ std::string automatic_device(const FoundDevices& found);
 
 // devices[], a row each: the CPU first.
 std::vector<Json> device_rows(const FoundDevices& found);
-// {auto, devices[], cuda.{available, why_not, driver, runtime, cublas, cublasLt}}.
+// {auto, devices[], cuda.{available, why_not, driver, runtime, cublas, cublasLt, no_cublas}}.
 Json devices_figures(const FoundDevices& found);
 std::string devices_text(const FoundDevices& found, const Style& style);
 

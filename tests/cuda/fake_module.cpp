@@ -46,6 +46,7 @@
 #include "bench/device_lost.h"
 #include "bench/unsupported.h"
 #include "cuda/runtime.h"
+#include "cuda/seam_hash.h"
 #include "input/error.h"
 #include "tests/cuda/fake_gpu.h"
 
@@ -311,7 +312,7 @@ class HostRuntime final : public Runtime {
     if (machine() == "executes") return std::make_unique<ExecutingGpu>(device);
     return std::make_unique<HostGpu>(properties(device));
   }
-  Versions versions() override { return {"13.0", "13.0", "13.1.0", "13.1.0"}; }
+  Versions versions() override { return {"13.0", "13.0", "13.1.0", "13.1.0", ""}; }
 
  private:
   static void require(int device) {
@@ -324,8 +325,8 @@ class HostRuntime final : public Runtime {
 }  // namespace memwall::cuda
 
 extern "C" {
-__attribute__((visibility("default"))) int memwall_cuda_module_version() {
-  return memwall::cuda::kModuleVersion + (memwall::cuda::machine() == "other-build" ? 1 : 0);
+__attribute__((visibility("default"))) std::uint64_t memwall_cuda_module_version() {
+  return memwall::cuda::kSeamHash + (memwall::cuda::machine() == "other-build" ? 1 : 0);
 }
 __attribute__((visibility("default"))) memwall::cuda::Runtime* memwall_cuda_runtime() {
   return new memwall::cuda::HostRuntime;

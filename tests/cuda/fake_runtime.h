@@ -18,6 +18,7 @@ struct FakeMachine {
   std::string no_driver = {};  // why there is no driver
   int devices = 1;
   std::string does_not_open = {};  // why they do not
+  std::string no_cublas = {};      // why it has no cuBLAS
   std::function<std::unique_ptr<Gpu>(int)> make = [](int) { return std::make_unique<FakeGpu>(); };
 };
 
@@ -37,7 +38,10 @@ class FakeRuntime final : public Runtime {
     if (!machine_.does_not_open.empty()) throw RunError(machine_.does_not_open);
     return machine_.make(device);
   }
-  Versions versions() override { return {"13.0", "13.0", "13.1.0", "13.1.0"}; }
+  Versions versions() override {
+    if (!machine_.no_cublas.empty()) return {"13.0", "13.0", "", "", machine_.no_cublas};
+    return {"13.0", "13.0", "13.1.0", "13.1.0", ""};
+  }
 
  private:
   FakeMachine machine_;

@@ -61,6 +61,23 @@ TEST(CudaLoad, WithoutADriverNoModuleIsLoaded) {
   EXPECT_NO_THROW(require_driver("libc.so.6"));  // any library that can be loaded
 }
 
+TEST(CudaLoad, SeesAnNvidiaDeviceOrDriver) {
+  const auto here = [](const std::vector<std::string>& files) {
+    const TemporaryFolder root;
+    for (const std::string& file : files) {
+      fs::create_directories(fs::path(root / file).parent_path());
+      write_text(root / file, "");
+    }
+    return nvidia_here(root.path());
+  };
+  EXPECT_FALSE(here({}));
+  EXPECT_FALSE(here({"dev/null", "dev/nvidia-modeset"}));
+  EXPECT_TRUE(here({"dev/nvidia0"}));
+  EXPECT_TRUE(here({"dev/nvidia7"}));  // a container's only one
+  EXPECT_TRUE(here({"dev/dxg"}));
+  EXPECT_TRUE(here({"proc/driver/nvidia/version"}));
+}
+
 TEST(CudaLoad, RefusesWhatIsNoModuleOnOneLine) {
   const TemporaryFolder folder;
   write_text(folder / "text.so", "no library");

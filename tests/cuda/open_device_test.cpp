@@ -92,6 +92,17 @@ TEST_F(CudaOpenDevice, AutoFallsBackWithOneNotice) {
   EXPECT_THAT(notice({.no_module = "libcublas.so.13: cannot open"}), HasSubstr("libcublas.so.13"));
 }
 
+TEST_F(CudaOpenDevice, AGpuWithoutCublasIsTakenWithOneNotice) {
+  const FakeMachine bare{.no_cublas = "libcublas.so.13 was not found"};
+  for (const char* word : {"cuda:0", "auto"}) {
+    const std::unique_ptr<Device> device = open(word, bare);
+    EXPECT_EQ(device->info().kind, "cuda");
+    EXPECT_EQ(device->info().blas, "");
+    ASSERT_EQ(notices_.size(), 1U) << word;
+    EXPECT_THAT(notices_[0], HasSubstr("no cuBLAS: libcublas.so.13 was not found"));
+  }
+}
+
 TEST_F(CudaOpenDevice, WithoutCudaAutoIsSilentUnlessThereIsAnNvidiaDevice) {
   DeviceSources sources = cuda::sources_of({}, notices_);
   sources.load_runtime = []() -> std::unique_ptr<cuda::Runtime> { throw cuda::NoModule("no backend"); };
@@ -147,6 +158,12 @@ TEST(CudaFoundDevices, TellEachGpuAndWhatFails) {
                            "--device auto takes cuda:0"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+
+  const FoundDevices bare = found_on({.no_cublas = "libcublas.so.13 was not found"});
+  EXPECT_TRUE(json["cuda"]["no_cublas"].is_null());
+  EXPECT_EQ(devices_figures(bare)["cuda"]["no_cublas"], "libcublas.so.13 was not found");
+  EXPECT_TRUE(devices_figures(bare)["cuda"]["cublas"].is_null());
+  EXPECT_THAT(devices_text(bare, Style{}), HasSubstr(", no cuBLAS: libcublas.so.13 was not found\n"));
 
   const FoundDevices busy = found_on({.does_not_open = "it is busy"});
   ASSERT_EQ(busy.gpus.size(), 1U);

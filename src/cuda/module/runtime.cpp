@@ -3,6 +3,7 @@
 
 #include "cuda/module/gpu.h"
 #include "cuda/module/properties.h"
+#include "cuda/seam_hash.h"
 
 namespace memwall::cuda {
 namespace {
@@ -20,6 +21,6 @@ class CudaRuntime final : public Runtime {
 
 #define MEMWALL_EXPORT extern "C" __attribute__((visibility("default")))
 
-MEMWALL_EXPORT int memwall_cuda_module_version() { return memwall::cuda::kModuleVersion; }
+MEMWALL_EXPORT std::uint64_t memwall_cuda_module_version() { return memwall::cuda::kSeamHash; }
 
 MEMWALL_EXPORT memwall::cuda::Runtime* memwall_cuda_runtime() { return new memwall::cuda::CudaRuntime; }
