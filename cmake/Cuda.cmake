@@ -1,6 +1,7 @@
 # The CUDA backend: libmemwall_cuda.so, a module that the program loads when a command uses a device. Nothing
-# else links CUDA.
-#   MEMWALL_CUDA                 AUTO: where nvcc, cuBLAS and cuBLASLt are found; ON: they must be; OFF
+# else links CUDA, and the module links its runtime alone: it opens cuBLAS where it finds it, and is built without it
+# where its headers are not there.
+#   MEMWALL_CUDA                 AUTO: where nvcc is found and works; ON: it must be; OFF
 #   MEMWALL_CUDA_ARCHITECTURES   to narrow what it is built for ("90"); empty: all that nvcc knows of the list
 # Sets MEMWALL_CUDA_FOUND, and MEMWALL_CUDA_WHY_NOT where it is not.
 
@@ -59,22 +60,47 @@ function(memwall_find_nvcc)
   set(memwall_architectures ${architectures} PARENT_SCOPE)
 endfunction()
 
-# The toolkit's libraries, of the nvcc that was enabled.
-function(memwall_find_cublas)
+# The toolkit of the nvcc that was enabled.
+function(memwall_find_toolkit)
   find_package(CUDAToolkit 12.0 QUIET)
-  find_path(MEMWALL_CUBLAS_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  mark_as_advanced(MEMWALL_CUBLAS_INCLUDE_DIR)
   set(MEMWALL_CUDA_FOUND FALSE PARENT_SCOPE)
   if(NOT CUDAToolkit_FOUND)
     set(MEMWALL_CUDA_WHY_NOT "there is no toolkit of CUDA 12.0 or later beside nvcc" PARENT_SCOPE)
   elseif(NOT TARGET CUDA::cudart_static)
     set(MEMWALL_CUDA_WHY_NOT "libcudart_static.a is missing" PARENT_SCOPE)
-  elseif(NOT TARGET CUDA::cublas OR NOT TARGET CUDA::cublasLt OR NOT MEMWALL_CUBLAS_INCLUDE_DIR)
-    set(MEMWALL_CUDA_WHY_NOT "cuBLAS is missing, or its headers" PARENT_SCOPE)
   else()
     set(MEMWALL_CUDA_FOUND TRUE PARENT_SCOPE)
   endif()
   set(memwall_cuda_version ${CUDAToolkit_VERSION} PARENT_SCOPE)
+  list(GET CUDAToolkit_INCLUDE_DIRS 0 include)
+  set(memwall_cuda_include ${include} PARENT_SCOPE)
+endfunction()
+
+# cuBLAS's headers, of the toolkit or of NVIDIA's Python packages; its libraries are found when they are used. Sets
+# memwall_cublas, and memwall_no_cublas to why not.
+function(memwall_find_cublas_headers)
+  set(packages "")
+  foreach(prefix $ENV{VIRTUAL_ENV} $ENV{HOME}/.local /opt/* /opt/*/.venv /usr/local /usr)
+    file(GLOB found ${prefix}/lib/python3*/site-packages/nvidia/cu*/include
+      ${prefix}/lib/python3*/dist-packages/nvidia/cu*/include)
+    list(APPEND packages ${found})
+  endforeach()
+  find_path(MEMWALL_CUBLAS_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${memwall_cuda_include}
+    PATHS ${packages} DOC "Folder of cublasLt.h (OFF: the CUDA backend is built without cuBLAS)")
+  mark_as_advanced(MEMWALL_CUBLAS_INCLUDE_DIR)
+  set(memwall_cublas FALSE PARENT_SCOPE)
+  if(NOT MEMWALL_CUBLAS_INCLUDE_DIR OR NOT EXISTS ${MEMWALL_CUBLAS_INCLUDE_DIR}/cublas_api.h)
+    set(memwall_no_cublas "its headers are not here; MEMWALL_CUBLAS_INCLUDE_DIR can name their folder" PARENT_SCOPE)
+    return()
+  endif()
+  file(STRINGS ${MEMWALL_CUBLAS_INCLUDE_DIR}/cublas_api.h version REGEX "define +CUBLAS_VER_MAJOR +[0-9]+")
+  string(REGEX REPLACE ".* ([0-9]+).*" "\\1" version "${version}")
+  string(REGEX MATCH "^[0-9]+" wanted "${memwall_cuda_version}")
+  if(NOT version STREQUAL wanted)
+    set(memwall_no_cublas "${MEMWALL_CUBLAS_INCLUDE_DIR} is of cuBLAS ${version}, nvcc of CUDA ${wanted}" PARENT_SCOPE)
+    return()
+  endif()
+  set(memwall_cublas TRUE PARENT_SCOPE)
 endfunction()
 
 if(CMAKE_CUDA_HOST_COMPILER)
@@ -106,7 +132,7 @@ if(memwall_nvcc)
   set(CMAKE_CUDA_COMPILER ${memwall_nvcc} CACHE FILEPATH "nvcc")
   set(CMAKE_CUDA_HOST_COMPILER ${memwall_host_compiler})
   enable_language(CUDA)
-  memwall_find_cublas()
+  memwall_find_toolkit()
 endif()
 
 if(NOT MEMWALL_CUDA_FOUND)
@@ -117,7 +143,12 @@ if(NOT MEMWALL_CUDA_FOUND)
   return()
 endif()
 list(JOIN memwall_architectures ", " memwall_built_for)
-message(STATUS "CUDA backend: built by CUDA ${memwall_cuda_version} for ${memwall_built_for}")
+memwall_find_cublas_headers()
+set(without "")
+if(NOT memwall_cublas)
+  set(without ", without cuBLAS: ${memwall_no_cublas}")
+endif()
+message(STATUS "CUDA backend: built by CUDA ${memwall_cuda_version} for ${memwall_built_for}${without}")
 
 # The names of cuBLASLt's tiles and stages, hundreds of them and more with every release, from its header.
 function(memwall_lt_names variable enumeration)
@@ -131,9 +162,10 @@ function(memwall_lt_names variable enumeration)
   endforeach()
   set(${variable} "${names}" PARENT_SCOPE)
 endfunction()
-memwall_lt_names(tiles TILE)
-memwall_lt_names(stages STAGES)
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cublaslt_names.h @ONLY CONTENT [[
+if(memwall_cublas)
+  memwall_lt_names(tiles TILE)
+  memwall_lt_names(stages STAGES)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cublaslt_names.h @ONLY CONTENT [[
 // Made by cmake/Cuda.cmake from cublasLt.h.
 #pragma once
 
@@ -148,14 +180,26 @@ inline constexpr LtName kLtStages[] = {
     {0, "?"},
 @stages@};
 ]])
+endif()
 
 file(GLOB memwall_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/module/*.cu
   ${PROJECT_SOURCE_DIR}/src/cuda/module/*.cpp)
+set(left_out cublas.cpp cublaslt.cpp cublas_library.cpp gemms.cpp)
+if(memwall_cublas)
+  set(left_out no_matrix_library.cpp)
+endif()
+list(TRANSFORM left_out PREPEND ${PROJECT_SOURCE_DIR}/src/cuda/module/)
+list(REMOVE_ITEM memwall_cuda_sources ${left_out})
 add_library(memwall_cuda MODULE ${memwall_cuda_sources})
 target_include_directories(memwall_cuda PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
   ${PROJECT_BINARY_DIR}/generated)
-target_include_directories(memwall_cuda SYSTEM PRIVATE ${MEMWALL_CUBLAS_INCLUDE_DIR})
-target_link_libraries(memwall_cuda PRIVATE memwall_seam_hash CUDA::cudart_static CUDA::cublas CUDA::cublasLt ${CMAKE_DL_LIBS})
+# Behind the toolkit's own: a folder of Python packages may hold the headers of another release.
+add_library(memwall_cublas_headers INTERFACE)
+if(memwall_cublas)
+  target_include_directories(memwall_cublas_headers SYSTEM INTERFACE ${MEMWALL_CUBLAS_INCLUDE_DIR})
+endif()
+target_link_libraries(memwall_cuda PRIVATE memwall_seam_hash CUDA::cudart_static memwall_cublas_headers
+  ${CMAKE_DL_LIBS})
 target_compile_definitions(memwall_cuda PRIVATE MEMWALL_CUDA_BUILT_FOR="${memwall_built_for}")
 target_compile_options(memwall_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:memwall_warnings,INTERFACE_COMPILE_OPTIONS>>
@@ -169,8 +213,6 @@ set(launcher ${PROJECT_SOURCE_DIR}/scripts/ptxas_report ${CMAKE_CUDA_COMPILER_LA
 set_target_properties(memwall_cuda PROPERTIES
   CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
-  # An installed module finds the toolkit that it was built with, where the system's loader does not.
-  INSTALL_RPATH_USE_LINK_PATH ON
-  BUILD_WITH_INSTALL_RPATH ON
+  SKIP_BUILD_RPATH ON
   CUDA_COMPILER_LAUNCHER "${launcher}")
 install(TARGETS memwall_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/memwall)

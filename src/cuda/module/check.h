@@ -1,7 +1,9 @@
 // Every call of CUDA's is checked: MEMWALL_CHECK(cudaMalloc(&p, bytes)) throws
-//   RunError "gpu.cpp:123: cudaMalloc(&p, bytes): out of memory (2)".
-// Destructors use let_go(), which does not throw. Both clear CUDA's record of the error, which the next
-// launch would else be blamed for; an error that broke the context stays, and every later call tells it.
+//   "gpu.cpp:123: cudaMalloc(&p, bytes): out of memory (2)"
+// as what the status means (statuses.h): OutOfMemory, DeviceLost, UnsupportedError where a capture could not hold
+// the work, else RunError. Destructors use let_go(), which does not throw. Both clear CUDA's record of the error,
+// which the next launch would else be blamed for; an error that broke the context stays, and every later call
+// tells it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "bench/device_lost.h"
 #include "bench/out_of_memory.h"
+#include "bench/unsupported.h"
+#include "cuda/module/statuses.h"
 #include "input/error.h"
 
 namespace memwall::cuda {
@@ -30,9 +35,19 @@ template <class Error = RunError>
 inline void check(cudaError_t status, const char* file, int line, const char* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
-  if (status == cudaErrorMemoryAllocation)
-    fail<OutOfMemory>(file, line, call, cudaGetErrorString(status), static_cast<int>(status));
-  fail(file, line, call, cudaGetErrorString(status), static_cast<int>(status));
+  const char* words = cudaGetErrorString(status);
+  const int code = static_cast<int>(status);
+  switch (kind_of(code)) {
+    case StatusKind::memory:
+      fail<OutOfMemory>(file, line, call, words, code);
+    case StatusKind::capture:
+      fail<UnsupportedError>(file, line, call, words, code);
+    case StatusKind::lost:
+      fail<DeviceLost>(file, line, call, words, code);
+    case StatusKind::failed:
+      break;
+  }
+  fail(file, line, call, words, code);
 }
 
 // Of CUDA's or its libraries': 0 is success.

@@ -15,14 +15,14 @@ constexpr float kZero = 0;
 }  // namespace
 
 Cublas::Cublas(const Stream& stream, const ArchLimits& arch) {
-  MEMWALL_CHECK(cublasCreate(handle_.out()));
-  MEMWALL_CHECK(cublasSetStream(handle_.get(), stream.get()));
+  MEMWALL_CHECK(call_.cublasCreate_v2(handle_.out()));
+  MEMWALL_CHECK(call_.cublasSetStream_v2(handle_.get(), stream.get()));
   // Our own, so that no call allocates, a captured one neither. cublasSetStream would reset it: after.
   const std::int64_t bytes = library_workspace_bytes(arch);
   MEMWALL_CHECK(cudaMalloc(workspace_.out(), static_cast<std::size_t>(bytes)));
-  MEMWALL_CHECK(cublasSetWorkspace(handle_.get(), workspace_.get(), static_cast<std::size_t>(bytes)));
+  MEMWALL_CHECK(call_.cublasSetWorkspace_v2(handle_.get(), workspace_.get(), static_cast<std::size_t>(bytes)));
   // Sums in f32, the parts of a split sum too; f32 stays f32, not TF32.
-  MEMWALL_CHECK(cublasSetMathMode(
+  MEMWALL_CHECK(call_.cublasSetMathMode(
       handle_.get(),
       static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
 }
@@ -38,7 +38,7 @@ std::vector<GemmArm> Cublas::arms(const GemmProblem& problem) {
 void Cublas::gemm(const GemmProblem& problem, int id, const GemmOperands& operands) {
   if (id == kGemv) return gemv(problem, operands);
   const LibraryTypes types = library_types(problem.type);
-  MEMWALL_CHECK(cublasGemmEx_64(handle_.get(), CUBLAS_OP_T, CUBLAS_OP_N, problem.n, problem.m, problem.k,
+  MEMWALL_CHECK(call_.cublasGemmEx_64(handle_.get(), CUBLAS_OP_T, CUBLAS_OP_N, problem.n, problem.m, problem.k,
                                 &kOne, operands.w, types.in, problem.w_pitch, operands.x, types.in, problem.k,
                                 &kZero, operands.y, types.out, problem.n, types.compute,
                                 CUBLAS_GEMM_DEFAULT));
@@ -53,11 +53,11 @@ void Cublas::gemv(const GemmProblem& p, const GemmOperands& operands) {
                     static_cast<T*>(operands.y), 1, p.n, 1);
   };
   if (p.type == ScalarType::f16) {
-    MEMWALL_CHECK(call(cublasHSHgemvStridedBatched_64, __half()));
+    MEMWALL_CHECK(call(call_.cublasHSHgemvStridedBatched_64, __half()));
   } else if (p.type == ScalarType::bf16) {
-    MEMWALL_CHECK(call(cublasTSTgemvStridedBatched_64, __nv_bfloat16()));
+    MEMWALL_CHECK(call(call_.cublasTSTgemvStridedBatched_64, __nv_bfloat16()));
   } else {
-    MEMWALL_CHECK(cublasSgemv_64(
+    MEMWALL_CHECK(call_.cublasSgemv_v2_64(
         handle_.get(), CUBLAS_OP_T, p.k, p.n, &kOne, static_cast<const float*>(operands.w), p.w_pitch,
         static_cast<const float*>(operands.x), 1, &kZero, static_cast<float*>(operands.y), 1));
   }

@@ -11,6 +11,7 @@ namespace memwall::cuda {
 
 class Cublas {
  public:
+  // The library is open.
   Cublas(const Stream& stream, const ArchLimits& arch);
 
   // Those for f32, f16 and bf16, with ids from 0; none for other types.
@@ -21,7 +22,8 @@ class Cublas {
  private:
   void gemv(const GemmProblem& problem, const GemmOperands& operands);
 
-  Handle<cublasHandle_t, cublasDestroy_v2> handle_;
+  const CublasFunctions& call_ = cublas_library().call;
+  LibraryHandle<cublasHandle_t> handle_{call_.cublasDestroy_v2};
   DeviceMemory workspace_;
 };
 

@@ -27,15 +27,17 @@ bool allowed(const GemmProblem& p, const ArchLimits& arch) {
   return false;
 }
 
+const CublasFunctions& functions() { return cublas_library().call; }
+
 template <class T>
 void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  MEMWALL_CHECK(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(T)));
+  MEMWALL_CHECK(functions().cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(T)));
 }
 
 template <class T>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
          const T& value) {
-  MEMWALL_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(T)));
+  MEMWALL_CHECK(functions().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(T)));
 }
 
 // 0 where the algorithm has no such attribute.
@@ -43,7 +45,7 @@ std::uint32_t get(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfi
   std::uint32_t value = 0;
   std::size_t written = 0;
   const cublasStatus_t status =
-      cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
+      functions().cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
   return status == CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
@@ -80,17 +82,17 @@ void LtPlan::describe(const GemmProblem& problem) {
   const auto n = static_cast<std::uint64_t>(problem.n);
   const auto m = static_cast<std::uint64_t>(problem.m);
   const auto k = static_cast<std::uint64_t>(problem.k);
-  MEMWALL_CHECK(cublasLtMatmulDescCreate(operation_.out(), types.compute, types.scale));
+  MEMWALL_CHECK(call_->cublasLtMatmulDescCreate(operation_.out(), types.compute, types.scale));
   set(operation_.get(), CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
   set(operation_.get(), CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N);
-  MEMWALL_CHECK(cublasLtMatrixLayoutCreate(w_.out(), types.in, k, n, problem.w_pitch));
-  MEMWALL_CHECK(cublasLtMatrixLayoutCreate(x_.out(), types.in, k, m, problem.k));
-  MEMWALL_CHECK(cublasLtMatrixLayoutCreate(y_.out(), types.out, n, m, problem.n));
+  MEMWALL_CHECK(call_->cublasLtMatrixLayoutCreate(w_.out(), types.in, k, n, problem.w_pitch));
+  MEMWALL_CHECK(call_->cublasLtMatrixLayoutCreate(x_.out(), types.in, k, m, problem.k));
+  MEMWALL_CHECK(call_->cublasLtMatrixLayoutCreate(y_.out(), types.out, n, m, problem.n));
 }
 
 void LtPlan::ask(cublasLtHandle_t handle, const ArchLimits& arch) {
-  Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference;
-  MEMWALL_CHECK(cublasLtMatmulPreferenceCreate(preference.out()));
+  LibraryHandle<cublasLtMatmulPreference_t> preference{call_->cublasLtMatmulPreferenceDestroy};
+  MEMWALL_CHECK(call_->cublasLtMatmulPreferenceCreate(preference.out()));
   set(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
       static_cast<std::uint64_t>(library_workspace_bytes(arch)));
   // Parts of a split sum in f32 (or i32), never in the output's type.
@@ -105,7 +107,7 @@ void LtPlan::ask(cublasLtHandle_t handle, const ArchLimits& arch) {
   std::array<cublasLtMatmulHeuristicResult_t, kHeuristics> results{};
   int found = 0;
   const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle, operation_.get(), w_.get(), x_.get(), y_.get(), y_.get(),
+      call_->cublasLtMatmulAlgoGetHeuristic(handle, operation_.get(), w_.get(), x_.get(), y_.get(), y_.get(),
                                      preference.get(), kHeuristics, results.data(), &found);
   // These say that there is none for such a problem.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return;
@@ -133,7 +135,7 @@ void LtPlan::run(cublasLtHandle_t handle, int id, const GemmOperands& operands, 
     set(operation_.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.w_scale);
     set(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.x_scale);
   }
-  MEMWALL_CHECK(cublasLtMatmul(handle, operation_.get(), alpha, operands.w, w_.get(), operands.x, x_.get(),
+  MEMWALL_CHECK(call_->cublasLtMatmul(handle, operation_.get(), alpha, operands.w, w_.get(), operands.x, x_.get(),
                                beta, operands.y, y_.get(), operands.y, y_.get(), &algorithms_.at(at),
                                operands.workspace, static_cast<std::size_t>(arms_.at(at).workspace_bytes),
                                stream.get()));

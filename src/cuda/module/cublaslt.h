@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "cuda/module/handle.h"
 #include "cuda/module/library.h"
 #include "cuda/module/stream.h"
 
@@ -14,7 +13,7 @@ namespace memwall::cuda {
 // A problem as cuBLASLt knows it, and its algorithms, the most promising one first.
 class LtPlan {
  public:
-  // No arms where the library, or this card, has no algorithm for it.
+  // No arms where the library, or this card, has no algorithm for it. The library is open.
   LtPlan(cublasLtHandle_t handle, const GemmProblem& problem, const ArchLimits& arch);
 
   // Ids count from 0.
@@ -27,10 +26,11 @@ class LtPlan {
   void ask(cublasLtHandle_t handle, const ArchLimits& arch);
 
   ScalarType type_;
-  Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> operation_;
-  Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> w_;
-  Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> x_;
-  Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> y_;
+  const CublasFunctions* call_ = &cublas_library().call;
+  LibraryHandle<cublasLtMatmulDesc_t> operation_{call_->cublasLtMatmulDescDestroy};
+  LibraryHandle<cublasLtMatrixLayout_t> w_{call_->cublasLtMatrixLayoutDestroy};
+  LibraryHandle<cublasLtMatrixLayout_t> x_{call_->cublasLtMatrixLayoutDestroy};
+  LibraryHandle<cublasLtMatrixLayout_t> y_{call_->cublasLtMatrixLayoutDestroy};
   std::vector<cublasLtMatmulAlgo_t> algorithms_;
   std::vector<GemmArm> arms_;
 };

@@ -4,7 +4,7 @@
 
 namespace memwall::cuda {
 struct DelayParams {
-  std::uint64_t nanoseconds;
+  std::uint64_t cycles;
 };
 
 struct DelayKernel {
@@ -12,16 +12,17 @@ struct DelayKernel {
   static constexpr unsigned kThreads = 1;
   static MEMWALL_DEVICE void run(const Params& p, std::byte*) {
     const std::uint64_t start = now();
-    while (now() - start < p.nanoseconds) {
+    while (now() - start < p.cycles) {
     }
   }
 
  private:
-  // Nanoseconds, in steps of up to a microsecond.
+  // Cycles, not the nanoseconds of %globaltimer: those may stand still for a millisecond, or for good on a virtual
+  // machine.
   static MEMWALL_DEVICE std::uint64_t now() {
-    std::uint64_t time = 0;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-    return time;
+    std::uint64_t cycles = 0;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
+    return cycles;
   }
 };
 
@@ -39,10 +40,10 @@ void require_code(const GpuProperties& properties) {
   check(status, __FILE__, __LINE__, "cudaFuncGetAttributes");
 }
 
-void start_delay(std::uint64_t nanoseconds, const Target& target) {
+void start_delay(std::uint64_t cycles, const Target& target) {
   Geometry geometry;
   geometry.threads = DelayKernel::kThreads;
-  Starter{target}.operator()<DelayKernel>(geometry, DelayParams{nanoseconds});
+  Starter{target}.operator()<DelayKernel>(geometry, DelayParams{cycles});
 }
 
 }  // namespace memwall::cuda

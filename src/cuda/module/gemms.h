@@ -2,28 +2,32 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "cuda/module/cublas.h"
 #include "cuda/module/cublaslt.h"
-#include "cuda/module/launched.h"
+#include "cuda/module/matrix_library.h"
 
 namespace memwall::cuda {
 
-class Gemms {
+class Gemms final : public MatrixLibrary {
  public:
+  // The library is open.
   Gemms(const Stream& stream, const ArchLimits& arch);
 
-  const std::vector<GemmArm>& arms(const GemmProblem& problem);
-  // Throws where arms() did not name the arm.
-  void run(const GemmProblem& problem, int arm, const GemmOperands& operands, Launched& launched);
+  // Where cuBLASLt fails to propose, one arm in place of its own, which says so when it is run.
+  const std::vector<GemmArm>& arms(const GemmProblem& problem) override;
+  void run(const GemmProblem& problem, int arm, const GemmOperands& operands, Launched& launched) override;
 
  private:
   using Key = std::tuple<ScalarType, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   struct Plan {
-    int first_lt = 0;  // arms before it are cuBLAS's
-    LtPlan lt;
+    int first_lt = 0;          // arms before it are cuBLAS's
+    std::optional<LtPlan> lt;  // none where it failed
+    std::string why_no_lt;
     std::vector<GemmArm> arms;
   };
   Plan& plan(const GemmProblem& problem);
@@ -31,7 +35,7 @@ class Gemms {
   const Stream& stream_;
   ArchLimits arch_;
   Cublas cublas_;
-  Handle<cublasLtHandle_t, cublasLtDestroy> lt_;
+  LibraryHandle<cublasLtHandle_t> lt_{cublas_library().call.cublasLtDestroy};
   std::map<Key, Plan> plans_;  // a plan's names stay where they are
 };
 

@@ -4,11 +4,12 @@
 
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <variant>
 
-#include "cuda/module/gemms.h"
 #include "cuda/module/graph.h"
 #include "cuda/module/kernels.h"
+#include "cuda/module/matrix_library.h"
 #include "cuda/module/nvml.h"
 #include "cuda/module/properties.h"
 #include "cuda/module/stream.h"
@@ -32,8 +33,9 @@ std::string gibibytes(std::int64_t bytes) {
 
 class CudaGpu final : public Gpu {
  public:
-  explicit CudaGpu(const GpuProperties& properties)
-      : properties_(properties), gemms_(stream_, properties.arch), nvml_(properties.pci_id) {
+  CudaGpu(const GpuProperties& properties, std::string& no_library)
+      : properties_(properties), nvml_(properties.pci_id) {
+    no_library = open_library();
     synchronize();
   }
 
@@ -89,12 +91,14 @@ class CudaGpu final : public Gpu {
 
   std::vector<GemmArm> gemm_arms(const GemmProblem& problem) override {
     use(properties_.index);
-    return gemms_.arms(problem);
+    if (library_ == nullptr) return {};
+    return with_library([&] { return library_->arms(problem); });
   }
 
   void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) override {
     use(properties_.index);
-    gemms_.run(problem, arm, operands, launched_);
+    if (library_ == nullptr) throw UnsupportedError("no library was found that multiplies matrices");
+    with_library([&] { library_->run(problem, arm, operands, launched_); });
   }
 
   void synchronize() override {
@@ -112,7 +116,7 @@ class CudaGpu final : public Gpu {
     synchronize_keeping_names();
     // Handing a graph over takes the host some microseconds, during which the GPU would wait with its clock
     // running. It is kept busy meanwhile.
-    start_delay(kDelay_ns + kDelayPerNode_ns * graph.nodes(), target());
+    start_delay(cycles_of(kDelay_ns + kDelayPerNode_ns * graph.nodes()), target());
     return seconds_of([&] { graph.launch(stream_); });
   }
 
@@ -124,6 +128,13 @@ class CudaGpu final : public Gpu {
   static constexpr std::uint64_t kDelay_ns = 30'000;
   static constexpr std::uint64_t kDelayPerNode_ns = 250;
 
+  // At the highest clock there is; where it is lower, the delay is longer.
+  std::uint64_t cycles_of(std::uint64_t nanoseconds) const {
+    constexpr int kNoClock_kHz = 2'000'000;  // where the driver tells none
+    const int kHz = properties_.sm_clock_kHz > 0 ? properties_.sm_clock_kHz : kNoClock_kHz;
+    return nanoseconds * static_cast<std::uint64_t>(kHz) / 1'000'000;
+  }
+
   // What is created below is the current device's.
   struct Current {
     explicit Current(const GpuProperties& properties) {
@@ -131,6 +142,50 @@ class CudaGpu final : public Gpu {
       require_code(properties);
     }
   };
+
+  // Why there is none; empty where there is.
+  std::string open_library() {
+    try {
+      with_library([&] { library_ = open_matrix_library(stream_, properties_.arch); });
+    } catch (const UnsupportedError& error) {
+      return error.what();
+    } catch (const OutOfMemory& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  // A library's status does not tell whether a kernel before it, or its own, broke the context: the device does.
+  template <class Call>
+  auto with_library(const Call& call) -> decltype(call()) {
+    try {
+      return call();
+    } catch (const UnsupportedError& error) {
+      require_device(error.what());
+      throw;
+    }
+  }
+
+  // Throws DeviceLost where the device does not answer, after this failure.
+  void require_device(const char* failure) {
+    cudaError_t status = cudaGetLastError();
+    if (kind_of(status) != StatusKind::lost) status = state_of_device();
+    (void)cudaGetLastError();
+    if (status == cudaSuccess || kind_of(status) != StatusKind::lost) return;
+    throw DeviceLost(std::string(failure) + launched_.words() + "; then the GPU: " + cudaGetErrorString(status) +
+                     " (" + std::to_string(status) + ')');
+  }
+
+  // A stream that captures can be neither waited for nor asked; what the context has noticed is told by any call.
+  cudaError_t state_of_device() {
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    if (const cudaError_t status = cudaStreamIsCapturing(stream_.get(), &capturing); status != cudaSuccess)
+      return status;
+    if (capturing == cudaStreamCaptureStatusNone) return cudaStreamSynchronize(stream_.get());
+    std::size_t free = 0;
+    std::size_t total = 0;
+    return cudaMemGetInfo(&free, &total);
+  }
 
   Target target() { return {stream_.get(), launched_}; }
 
@@ -162,12 +217,14 @@ class CudaGpu final : public Gpu {
   Stream stream_;
   Event start_;
   Event end_;
-  Gemms gemms_;
+  std::unique_ptr<MatrixLibrary> library_;  // null where there is none
   Nvml nvml_;
 };
 
 }  // namespace
 
-std::unique_ptr<Gpu> open_gpu(int device) { return std::make_unique<CudaGpu>(read_properties(device)); }
+std::unique_ptr<Gpu> open_gpu(int device, std::string& no_library) {
+  return std::make_unique<CudaGpu>(read_properties(device), no_library);
+}
 
 }  // namespace memwall::cuda

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "cuda/runtime.h"
 
 namespace memwall::cuda {
 
-// Throws RunError where there is no such device, where the module has no code for it, or where it has not the
-// memory for the libraries' workspace.
-std::unique_ptr<Gpu> open_gpu(int device);
+// Throws RunError where there is no such device, or where the module has no code for it. `no_library` becomes why it
+// has no library for matrix products; empty where it has.
+std::unique_ptr<Gpu> open_gpu(int device, std::string& no_library);
 
 }  // namespace memwall::cuda

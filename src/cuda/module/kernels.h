@@ -33,7 +33,7 @@ void start(const QuantizeLaunch& launch, const Target& target);
 // Throws RunError where the module holds no code that the current device, of these properties, can run.
 void require_code(const GpuProperties& properties);
 
-// Keeps the GPU busy for at least that long.
-void start_delay(std::uint64_t nanoseconds, const Target& target);
+// Keeps the GPU busy for at least so many cycles of its multiprocessors' clock.
+void start_delay(std::uint64_t cycles, const Target& target);
 
 }  // namespace memwall::cuda

@@ -5,20 +5,49 @@
 #include <library_types.h>
 
 #include <cstdint>
+#include <utility>
 
-#include "bench/unsupported.h"
 #include "cuda/module/check.h"
+#include "cuda/module/cublas_library.h"
 #include "cuda/runtime.h"
 
 namespace memwall::cuda {
 
+// Whatever the status, it costs the arm alone: UnsupportedError. Whether the device still answers, the library
+// does not tell; CudaGpu asks it.
 inline void check(cublasStatus_t status, const char* file, int line, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  (void)cudaGetLastError();
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
-    fail<UnsupportedError>(file, line, call, cublasGetStatusString(status), static_cast<int>(status));
-  fail(file, line, call, cublasGetStatusString(status), static_cast<int>(status));
+  fail<UnsupportedError>(file, line, call, cublas_library().call.cublasGetStatusString(status),
+                         static_cast<int>(status));
 }
+
+// Made and given back by functions that are known once the library is open.
+template <class T>
+class LibraryHandle {
+ public:
+  using Destroy = cublasStatus_t(T);
+  explicit LibraryHandle(Destroy* destroy) : destroy_(destroy) {}
+  LibraryHandle(LibraryHandle&& other) noexcept
+      : handle_(std::exchange(other.handle_, T{})), destroy_(other.destroy_) {}
+  LibraryHandle& operator=(LibraryHandle&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(destroy_, other.destroy_);
+    return *this;
+  }
+  LibraryHandle(const LibraryHandle&) = delete;
+  LibraryHandle& operator=(const LibraryHandle&) = delete;
+  ~LibraryHandle() {
+    if (handle_ != T{}) let_go(destroy_(handle_));
+  }
+
+  T get() const { return handle_; }
+  // For a call that makes one; this owns none yet.
+  T* out() { return &handle_; }
+
+ private:
+  T handle_{};
+  Destroy* destroy_;
+};
 
 // The libraries are column-major: row-major y[m, n] = x[m, k] w[n, k]^T is, column by column, the n x m
 // matrix w x^T. Their A is w, read transposed from k x n columns w_pitch apart; their B is x, k x m; their C

@@ -1,14 +1,12 @@
 #include "cuda/module/properties.h"
 
-#include <cublasLt.h>
-#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
 #include <array>
 #include <cctype>
 
 #include "cuda/module/check.h"
-#include "cuda/module/library.h"
+#include "cuda/module/matrix_library.h"
 
 namespace memwall::cuda {
 namespace {
@@ -98,16 +96,7 @@ Versions read_versions() {
   int runtime = 0;
   MEMWALL_CHECK(cudaRuntimeGetVersion(&runtime));
   versions.runtime = cuda_version(runtime);
-  std::array<int, 3> parts{};
-  MEMWALL_CHECK(cublasGetProperty(MAJOR_VERSION, &parts[0]));
-  MEMWALL_CHECK(cublasGetProperty(MINOR_VERSION, &parts[1]));
-  MEMWALL_CHECK(cublasGetProperty(PATCH_LEVEL, &parts[2]));
-  versions.cublas =
-      std::to_string(parts[0]) + '.' + std::to_string(parts[1]) + '.' + std::to_string(parts[2]);
-  // 130100 is 13.1.0; before 12 it was 1000 and 100 in place of 10000 and 100.
-  const std::size_t lt = cublasLtGetVersion();
-  versions.cublasLt =
-      std::to_string(lt / 10000) + '.' + std::to_string(lt / 100 % 100) + '.' + std::to_string(lt % 100);
+  read_library_versions(versions);
   return versions;
 }
 

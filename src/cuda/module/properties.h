@@ -10,6 +10,7 @@ namespace memwall::cuda {
 int count_devices();
 // Throws RunError where there is no such device.
 GpuProperties read_properties(int device);
+// Opens the matrix libraries.
 Versions read_versions();
 
 }  // namespace memwall::cuda

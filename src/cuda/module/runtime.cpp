@@ -12,8 +12,18 @@ class CudaRuntime final : public Runtime {
  public:
   int device_count() override { return count_devices(); }
   GpuProperties properties(int device) override { return read_properties(device); }
-  std::unique_ptr<Gpu> open(int device) override { return open_gpu(device); }
-  Versions versions() override { return read_versions(); }
+  std::unique_ptr<Gpu> open(int device) override { return open_gpu(device, no_library_); }
+  Versions versions() override {
+    Versions versions = read_versions();
+    if (no_library_.empty()) return versions;
+    versions.cublas.clear();
+    versions.cublasLt.clear();
+    versions.no_cublas = no_library_;
+    return versions;
+  }
+
+ private:
+  std::string no_library_;  // why the device that was opened last has none
 };
 
 }  // namespace
