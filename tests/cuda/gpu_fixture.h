@@ -1,5 +1,5 @@
-// A real GPU for tests. Their suites' names begin with CudaGpu, which gives them ctest's label gpu; they
-// skip, with the reason, where there is none.
+// A real GPU for tests. Their suites' names begin with CudaGpu, which gives them ctest's label gpu; they skip, with
+// the reason, on a machine without one (gpu_here.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "cuda/load.h"
 #include "input/error.h"
+#include "tests/cuda/gpu_here.h"
 
 namespace memwall::cuda {
 
@@ -23,19 +23,14 @@ inline std::string failure_of(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
-// What other processes on the GPU may take meanwhile is not counted: no test looks closer than 16 MiB.
 class CudaGpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    int devices = 0;
-    try {
-      runtime_ = load_runtime();
-      devices = runtime_->device_count();
-    } catch (const RunError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    if (devices == 0) GTEST_SKIP() << "CUDA sees no device";
-    gpu_ = runtime_->open(0);
+    GpuHere here = find_gpu(device_sources([](const std::string&) {}), gpu_required());
+    if (!here.failed.empty()) FAIL() << here.failed;
+    if (!here.skipped.empty()) GTEST_SKIP() << here.skipped;
+    runtime_ = std::move(here.runtime);
+    gpu_ = std::move(here.gpu);
   }
 
   std::unique_ptr<Runtime> runtime_;
