@@ -1,5 +1,5 @@
-// Finds and loads the CUDA backend, the module libmemwall_cuda.so. Nothing is loaded before a command asks: CUDA,
-// and the libraries that the module opens, cost over 100 ms at every start.
+// Finds and loads the CUDA backend, the module libmemwall_cuda.so. Nothing is loaded before a command asks:
+// CUDA, and the libraries that the module opens, cost over 100 ms at every start.
 #pragma once
 
 #include <memory>
@@ -32,8 +32,8 @@ void require_driver(const char* library = "libcuda.so.1");
 // MEMWALL_CUDA_MODULE names the module) and load_module do.
 std::unique_ptr<Runtime> load_runtime();
 
-// This machine has an NVIDIA device or driver, whatever this build can do with it. `root` stands before its paths,
-// for tests.
+// This machine has an NVIDIA device or driver, whatever this build can do with it. `root` stands before its
+// paths, for tests.
 bool nvidia_here(const std::string& root = "");
 
 }  // namespace memwall::cuda

@@ -81,7 +81,9 @@ DeviceChoice parse_device(const std::string& word) {
 }
 
 DeviceSources device_sources(std::function<void(const std::string&)> notice) {
-  return {.load_runtime = cuda::load_runtime, .nvidia_here = [] { return cuda::nvidia_here(); }, .notice = std::move(notice)};
+  return {.load_runtime = cuda::load_runtime,
+          .nvidia_here = [] { return cuda::nvidia_here(); },
+          .notice = std::move(notice)};
 }
 
 std::unique_ptr<Device> open_device(const std::string& word, const CpuSettings& cpu,

@@ -3,9 +3,10 @@
 // machines that fail. C++17, since the module's .cu files include it.
 //
 // Every function but the noexcept ones throws RunError (input/error.h) naming the call that failed, the file
-// and line of the module and CUDA's own words: DeviceLost (bench/device_lost.h) where no later call of this process
-// can succeed, else OutOfMemory (bench/out_of_memory.h) where memory is what lacks, and UnsupportedError
-// (bench/unsupported.h) where a library, or a capture, refuses or fails at the work and the device is usable.
+// and line of the module and CUDA's own words: DeviceLost (bench/device_lost.h) where no later call of this
+// process can succeed, else OutOfMemory (bench/out_of_memory.h) where memory is what lacks, and
+// UnsupportedError (bench/unsupported.h) where a library, or a capture, refuses or fails at the work and the
+// device is usable.
 #pragma once
 
 #include <cstdint>
@@ -110,8 +111,9 @@ class Gpu {
   // On the stream; asynchronous. Inside time()'s graph: captured.
   virtual void launch(const Launch& launch) = 0;
 
-  // The library's ways for a problem: cuBLAS's, and up to 16 that cublasLt's heuristics propose, few of them for one
-  // row; none where no library computes it on this card, or there is none. Asked once a problem; kept.
+  // The library's ways for a problem: cuBLAS's, and up to 16 that cublasLt's heuristics propose, few of them
+  // for one row; none where no library computes it on this card, or there is none. Asked once a problem;
+  // kept.
   virtual std::vector<GemmArm> gemm_arms(const GemmProblem& problem) = 0;
   virtual void gemm(const GemmProblem& problem, int arm, const GemmOperands& operands) = 0;
 

@@ -121,9 +121,9 @@ std::string gpu_text(const FoundGpu& gpu, const Style& style) {
 }
 
 std::string versions_text(const cuda::Versions& versions, const std::string& driver) {
-  const std::string libraries = versions.no_cublas.empty()
-                                    ? fmt::format("cuBLAS {}, cuBLASLt {}", versions.cublas, versions.cublasLt)
-                                    : "no cuBLAS: " + versions.no_cublas;
+  const std::string libraries =
+      versions.no_cublas.empty() ? fmt::format("cuBLAS {}, cuBLASLt {}", versions.cublas, versions.cublasLt)
+                                 : "no cuBLAS: " + versions.no_cublas;
   return fmt::format("CUDA {} (driver{} supports {}), {}\n", versions.runtime,
                      driver.empty() ? "" : " " + driver, versions.driver, libraries);
 }

@@ -1,5 +1,5 @@
-// A real GPU for tests. Their suites' names begin with CudaGpu, which gives them ctest's label gpu; they skip, with
-// the reason, on a machine without one (gpu_here.h).
+// A real GPU for tests. Their suites' names begin with CudaGpu, which gives them ctest's label gpu; they
+// skip, with the reason, on a machine without one (gpu_here.h).
 #pragma once
 
 #include <gtest/gtest.h>

@@ -17,8 +17,8 @@ struct GpuHere {
   std::string failed;   // it has one, which does not open
 };
 
-// Opens the first GPU. A machine with an NVIDIA device or driver has one, unless CUDA_VISIBLE_DEVICES hides all; with
-// `required` (MEMWALL_REQUIRE_GPU=1 in the environment) every machine shall have one.
+// Opens the first GPU. A machine with an NVIDIA device or driver has one, unless CUDA_VISIBLE_DEVICES hides
+// all; with `required` (MEMWALL_REQUIRE_GPU=1 in the environment) every machine shall have one.
 GpuHere find_gpu(const DeviceSources& sources, bool required);
 
 // MEMWALL_REQUIRE_GPU is set and not 0.

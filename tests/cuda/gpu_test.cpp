@@ -122,7 +122,8 @@ TEST_F(CudaGpu, TimesGrowWithTheLaunches) {
   };
   // A clock that rises, or another process, may pass for a factor of two, not for sixteen.
   const double two = gpu_->time(fills(2), Timing::graph);
-  for (const Timing timing : {Timing::graph, Timing::stream}) EXPECT_GT(gpu_->time(fills(32), timing), 2 * two);
+  for (const Timing timing : {Timing::graph, Timing::stream})
+    EXPECT_GT(gpu_->time(fills(32), timing), 2 * two);
 }
 
 TEST_F(CudaGpu, FailuresLeaveItUsable) {
@@ -136,8 +137,8 @@ TEST_F(CudaGpu, FailuresLeaveItUsable) {
   });
   EXPECT_THAT(refused, HasSubstr("FillKernel"));
   EXPECT_GT(gpu_->time(fill, Timing::graph), 0);
-  // Within a graph, and after a launch that was recorded: whether the launch is refused, the capture's end or the
-  // graph's making is the driver's choice.
+  // Within a graph, and after a launch that was recorded: whether the launch is refused, the capture's end or
+  // the graph's making is the driver's choice.
   const auto in_a_graph = [&] {
     gpu_->time(
         [&] {

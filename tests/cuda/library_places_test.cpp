@@ -125,9 +125,10 @@ TEST_F(CudaLibraryPlaces, OtherVersionsAndHalvesAreNotTried) {
 }
 
 TEST_F(CudaLibraryPlaces, WhyThereIsNoneIsOneLine) {
-  EXPECT_EQ(no_library_words("libcublasLt.so.13: cannot open shared object file", find(), 13),
-            "libcublas.so.13 was not found (libcublasLt.so.13: cannot open shared object file); MEMWALL_CUBLAS can "
-            "name its folder");
+  EXPECT_EQ(
+      no_library_words("libcublasLt.so.13: cannot open shared object file", find(), 13),
+      "libcublas.so.13 was not found (libcublasLt.so.13: cannot open shared object file); MEMWALL_CUBLAS can "
+      "name its folder");
   install("usr/local/cuda/lib64", 12);
   const std::string words = no_library_words("libcublasLt.so.13: cannot open", find(), 13);
   EXPECT_THAT(words, HasSubstr("for which memwall was built, but "));

@@ -16,8 +16,10 @@ TEST(CudaStatuses, TellAFailureFromALostDevice) {
   for (const int lost : {700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 214, 220, 46, 999})
     EXPECT_EQ(kind_of(lost), StatusKind::lost) << lost;
   // An invalid argument or configuration, no image, too few resources, not supported.
-  for (const int failed : {1, 9, 98, 209, 400, 701, 801}) EXPECT_EQ(kind_of(failed), StatusKind::failed) << failed;
-  for (int capture = 900; capture <= 908; ++capture) EXPECT_EQ(kind_of(capture), StatusKind::capture) << capture;
+  for (const int failed : {1, 9, 98, 209, 400, 701, 801})
+    EXPECT_EQ(kind_of(failed), StatusKind::failed) << failed;
+  for (int capture = 900; capture <= 908; ++capture)
+    EXPECT_EQ(kind_of(capture), StatusKind::capture) << capture;
   EXPECT_EQ(kind_of(2), StatusKind::memory);
   EXPECT_EQ(lost_name(700), "cudaErrorIllegalAddress");
   EXPECT_EQ(lost_name(701), "");

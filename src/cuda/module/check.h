@@ -1,9 +1,9 @@
 // Every call of CUDA's is checked: MEMWALL_CHECK(cudaMalloc(&p, bytes)) throws
 //   "gpu.cpp:123: cudaMalloc(&p, bytes): out of memory (2)"
-// as what the status means (statuses.h): OutOfMemory, DeviceLost, UnsupportedError where a capture could not hold
-// the work, else RunError. Destructors use let_go(), which does not throw. Both clear CUDA's record of the error,
-// which the next launch would else be blamed for; an error that broke the context stays, and every later call
-// tells it.
+// as what the status means (statuses.h): OutOfMemory, DeviceLost, UnsupportedError where a capture could not
+// hold the work, else RunError. Destructors use let_go(), which does not throw. Both clear CUDA's record of
+// the error, which the next launch would else be blamed for; an error that broke the context stays, and every
+// later call tells it.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -20,7 +20,8 @@ Cublas::Cublas(const Stream& stream, const ArchLimits& arch) {
   // Our own, so that no call allocates, a captured one neither. cublasSetStream would reset it: after.
   const std::int64_t bytes = library_workspace_bytes(arch);
   MEMWALL_CHECK(cudaMalloc(workspace_.out(), static_cast<std::size_t>(bytes)));
-  MEMWALL_CHECK(call_.cublasSetWorkspace_v2(handle_.get(), workspace_.get(), static_cast<std::size_t>(bytes)));
+  MEMWALL_CHECK(
+      call_.cublasSetWorkspace_v2(handle_.get(), workspace_.get(), static_cast<std::size_t>(bytes)));
   // Sums in f32, the parts of a split sum too; f32 stays f32, not TF32.
   MEMWALL_CHECK(call_.cublasSetMathMode(
       handle_.get(),
@@ -38,10 +39,10 @@ std::vector<GemmArm> Cublas::arms(const GemmProblem& problem) {
 void Cublas::gemm(const GemmProblem& problem, int id, const GemmOperands& operands) {
   if (id == kGemv) return gemv(problem, operands);
   const LibraryTypes types = library_types(problem.type);
-  MEMWALL_CHECK(call_.cublasGemmEx_64(handle_.get(), CUBLAS_OP_T, CUBLAS_OP_N, problem.n, problem.m, problem.k,
-                                &kOne, operands.w, types.in, problem.w_pitch, operands.x, types.in, problem.k,
-                                &kZero, operands.y, types.out, problem.n, types.compute,
-                                CUBLAS_GEMM_DEFAULT));
+  MEMWALL_CHECK(call_.cublasGemmEx_64(handle_.get(), CUBLAS_OP_T, CUBLAS_OP_N, problem.n, problem.m,
+                                      problem.k, &kOne, operands.w, types.in, problem.w_pitch, operands.x,
+                                      types.in, problem.k, &kZero, operands.y, types.out, problem.n,
+                                      types.compute, CUBLAS_GEMM_DEFAULT));
 }
 
 // A batch of one. The strided calls need no arrays of pointers in device memory.

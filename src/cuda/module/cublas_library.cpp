@@ -75,9 +75,9 @@ std::string open(const LibraryPlace& place, CublasLibrary& library) {
   const CublasFunctions call = opened.functions();
   if (!opened.why_not().empty()) return place.cublas + ": " + opened.why_not();
   std::array<int, 3> parts{};
-  for (const auto& [property, value] : {std::pair{MAJOR_VERSION, &parts[0]},
-                                        std::pair{MINOR_VERSION, &parts[1]},
-                                        std::pair{PATCH_LEVEL, &parts[2]}}) {
+  for (const auto& [property, value] :
+       {std::pair{MAJOR_VERSION, &parts[0]}, std::pair{MINOR_VERSION, &parts[1]},
+        std::pair{PATCH_LEVEL, &parts[2]}}) {
     if (call.cublasGetProperty(property, value) != CUBLAS_STATUS_SUCCESS)
       return place.cublas + " does not tell its version";
   }

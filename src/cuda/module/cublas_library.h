@@ -1,5 +1,5 @@
-// cuBLAS and cuBLASLt, opened when they are first asked for: nothing links them, so that the module loads where
-// they are not.
+// cuBLAS and cuBLASLt, opened when they are first asked for: nothing links them, so that the module loads
+// where they are not.
 #pragma once
 
 #include <cublasLt.h>
@@ -10,17 +10,17 @@
 namespace memwall::cuda {
 
 // What memwall calls of cuBLAS 12 and later, by the names of their symbols.
-#define MEMWALL_CUBLAS_FUNCTIONS(F)  \
-  F(cublasCreate_v2)                 \
-  F(cublasDestroy_v2)                \
-  F(cublasGetProperty)               \
-  F(cublasGetStatusString)           \
-  F(cublasSetStream_v2)              \
-  F(cublasSetWorkspace_v2)           \
-  F(cublasSetMathMode)               \
-  F(cublasGemmEx_64)                 \
-  F(cublasSgemv_v2_64)               \
-  F(cublasHSHgemvStridedBatched_64)  \
+#define MEMWALL_CUBLAS_FUNCTIONS(F) \
+  F(cublasCreate_v2)                \
+  F(cublasDestroy_v2)               \
+  F(cublasGetProperty)              \
+  F(cublasGetStatusString)          \
+  F(cublasSetStream_v2)             \
+  F(cublasSetWorkspace_v2)          \
+  F(cublasSetMathMode)              \
+  F(cublasGemmEx_64)                \
+  F(cublasSgemv_v2_64)              \
+  F(cublasHSHgemvStridedBatched_64) \
   F(cublasTSTgemvStridedBatched_64)
 #define MEMWALL_CUBLASLT_FUNCTIONS(F)     \
   F(cublasLtCreate)                       \
@@ -45,8 +45,8 @@ struct CublasFunctions {
 #undef MEMWALL_POINTER
 };
 
-// The libraries of this process. They are opened at the first call, and never closed: CUDA's leave exit handlers
-// behind.
+// The libraries of this process. They are opened at the first call, and never closed: CUDA's leave exit
+// handlers behind.
 struct CublasLibrary {
   std::string why_not;  // empty: they are open
   CublasFunctions call;

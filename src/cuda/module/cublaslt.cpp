@@ -44,8 +44,8 @@ void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttribut
 std::uint32_t get(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   std::uint32_t value = 0;
   std::size_t written = 0;
-  const cublasStatus_t status =
-      functions().cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
+  const cublasStatus_t status = functions().cublasLtMatmulAlgoConfigGetAttribute(
+      &algorithm, attribute, &value, sizeof(value), &written);
   return status == CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
@@ -108,7 +108,7 @@ void LtPlan::ask(cublasLtHandle_t handle, const ArchLimits& arch) {
   int found = 0;
   const cublasStatus_t status =
       call_->cublasLtMatmulAlgoGetHeuristic(handle, operation_.get(), w_.get(), x_.get(), y_.get(), y_.get(),
-                                     preference.get(), kHeuristics, results.data(), &found);
+                                            preference.get(), kHeuristics, results.data(), &found);
   // These say that there is none for such a problem.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return;
   check(status, __FILE__, __LINE__, "cublasLtMatmulAlgoGetHeuristic");
@@ -135,10 +135,10 @@ void LtPlan::run(cublasLtHandle_t handle, int id, const GemmOperands& operands, 
     set(operation_.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.w_scale);
     set(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.x_scale);
   }
-  MEMWALL_CHECK(call_->cublasLtMatmul(handle, operation_.get(), alpha, operands.w, w_.get(), operands.x, x_.get(),
-                               beta, operands.y, y_.get(), operands.y, y_.get(), &algorithms_.at(at),
-                               operands.workspace, static_cast<std::size_t>(arms_.at(at).workspace_bytes),
-                               stream.get()));
+  MEMWALL_CHECK(call_->cublasLtMatmul(handle, operation_.get(), alpha, operands.w, w_.get(), operands.x,
+                                      x_.get(), beta, operands.y, y_.get(), operands.y, y_.get(),
+                                      &algorithms_.at(at), operands.workspace,
+                                      static_cast<std::size_t>(arms_.at(at).workspace_bytes), stream.get()));
 }
 
 }  // namespace memwall::cuda

@@ -17,8 +17,8 @@ struct DelayKernel {
   }
 
  private:
-  // Cycles, not the nanoseconds of %globaltimer: those may stand still for a millisecond, or for good on a virtual
-  // machine.
+  // Cycles, not the nanoseconds of %globaltimer: those may stand still for a millisecond, or for good on a
+  // virtual machine.
   static MEMWALL_DEVICE std::uint64_t now() {
     std::uint64_t cycles = 0;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));

@@ -46,7 +46,8 @@ void Gemms::run(const GemmProblem& problem, int arm, const GemmOperands& operand
 }
 
 std::unique_ptr<MatrixLibrary> open_matrix_library(const Stream& stream, const ArchLimits& arch) {
-  if (const std::string& why_not = cublas_library().why_not; !why_not.empty()) throw UnsupportedError(why_not);
+  if (const std::string& why_not = cublas_library().why_not; !why_not.empty())
+    throw UnsupportedError(why_not);
   return std::make_unique<Gemms>(stream, arch);
 }
 

@@ -155,7 +155,8 @@ class CudaGpu final : public Gpu {
     return "";
   }
 
-  // A library's status does not tell whether a kernel before it, or its own, broke the context: the device does.
+  // A library's status does not tell whether a kernel before it, or its own, broke the context: the device
+  // does.
   template <class Call>
   auto with_library(const Call& call) -> decltype(call()) {
     try {
@@ -172,11 +173,12 @@ class CudaGpu final : public Gpu {
     if (kind_of(status) != StatusKind::lost) status = state_of_device();
     (void)cudaGetLastError();
     if (status == cudaSuccess || kind_of(status) != StatusKind::lost) return;
-    throw DeviceLost(std::string(failure) + launched_.words() + "; then the GPU: " + cudaGetErrorString(status) +
-                     " (" + std::to_string(status) + ')');
+    throw DeviceLost(std::string(failure) + launched_.words() +
+                     "; then the GPU: " + cudaGetErrorString(status) + " (" + std::to_string(status) + ')');
   }
 
-  // A stream that captures can be neither waited for nor asked; what the context has noticed is told by any call.
+  // A stream that captures can be neither waited for nor asked; what the context has noticed is told by any
+  // call.
   cudaError_t state_of_device() {
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
     if (const cudaError_t status = cudaStreamIsCapturing(stream_.get(), &capturing); status != cudaSuccess)

@@ -8,8 +8,8 @@
 
 namespace memwall::cuda {
 
-// Throws RunError where there is no such device, or where the module has no code for it. `no_library` becomes why it
-// has no library for matrix products; empty where it has.
+// Throws RunError where there is no such device, or where the module has no code for it. `no_library` becomes
+// why it has no library for matrix products; empty where it has.
 std::unique_ptr<Gpu> open_gpu(int device, std::string& no_library);
 
 }  // namespace memwall::cuda

@@ -13,8 +13,8 @@
 
 namespace memwall::cuda {
 
-// Whatever the status, it costs the arm alone: UnsupportedError. Whether the device still answers, the library
-// does not tell; CudaGpu asks it.
+// Whatever the status, it costs the arm alone: UnsupportedError. Whether the device still answers, the
+// library does not tell; CudaGpu asks it.
 inline void check(cublasStatus_t status, const char* file, int line, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   fail<UnsupportedError>(file, line, call, cublas_library().call.cublasGetStatusString(status),

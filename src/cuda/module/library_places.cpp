@@ -27,8 +27,8 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// The folder that holds bin/python3, for each python3 on PATH: a virtual environment's, and that of the Python it
-// links to.
+// The folder that holds bin/python3, for each python3 on PATH: a virtual environment's, and that of the
+// Python it links to.
 void add_pythons(const char* path, std::vector<std::string>& prefixes) {
   std::istringstream folders(path);
   for (std::string folder; std::getline(folders, folder, ':');) {

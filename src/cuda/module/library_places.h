@@ -30,8 +30,8 @@ struct LibraryPlaces {
   std::vector<std::string> others;   // files of other versions, which are not
 };
 
-// Looks for libcublas.so.MAJOR with a libcublasLt.so.MAJOR beside it. The dynamic linker's own path, which knows
-// LD_LIBRARY_PATH, comes before the roots, by plain names; nothing is opened.
+// Looks for libcublas.so.MAJOR with a libcublasLt.so.MAJOR beside it. The dynamic linker's own path, which
+// knows LD_LIBRARY_PATH, comes before the roots, by plain names; nothing is opened.
 LibraryPlaces library_places(const LibraryRoots& roots, int major);
 
 // Why there is no cuBLAS, in one line that says what to do; `last` are the words of the last place's failure.

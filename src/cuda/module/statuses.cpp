@@ -14,8 +14,8 @@ struct Status {
 // driver_types.h of CUDA 13.0. Of those without a mark it says that "the process must be terminated and
 // relaunched".
 constexpr std::array kLost = {
-    Status{46, "cudaErrorDevicesUnavailable"},  // once it was open
-    Status{100, "cudaErrorNoDevice"},           // as that: it fell off the bus
+    Status{46, "cudaErrorDevicesUnavailable"},    // once it was open
+    Status{100, "cudaErrorNoDevice"},             // as that: it fell off the bus
     Status{201, "cudaErrorDeviceUninitialized"},  // its context is gone, as after a reset
     Status{214, "cudaErrorECCUncorrectable"},     // its memory is not to be trusted
     Status{220, "cudaErrorNvlinkUncorrectable"},  //

@@ -1,5 +1,5 @@
-// What a status of CUDA's runtime means for whoever made the call. Plain numbers, so that the host's tests hold it
-// against the toolkit's header.
+// What a status of CUDA's runtime means for whoever made the call. Plain numbers, so that the host's tests
+// hold it against the toolkit's header.
 #pragma once
 
 #include <string_view>
