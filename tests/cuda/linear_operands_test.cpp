@@ -104,7 +104,7 @@ std::vector<QuantizeStep> steps_of(FakeGpu& gpu, Operands& operands, std::size_t
   return steps;
 }
 
-// Two launches more to find the largest of a tensor that no block holds; and the sums' scales behind int8.
+// Two launches where no block holds the tensor whose largest they find; one behind int8's products.
 TEST(CudaLinearOperands, QuantiseXInEachLaunchOfTheNarrowArms) {
   using enum QuantizeStep;
   struct Case {
@@ -139,6 +139,9 @@ TEST(CudaLinearOperands, QuantiseXInEachLaunchOfTheNarrowArms) {
               static_cast<double>(storage_bytes(work.format, 32, 128) +
                                   (c.bias ? storage_bytes({FormatKind::f32}, 1, 32) : 0)));
     EXPECT_EQ(steps_of(gpu.gpu, *operands, variants.size() - 1), c.steps);
+    // All of them and the product are in the graph whose time is the arm's.
+    const double seconds = gpu.time([&] { operands->launch(variants.size() - 1, 0); }, Timing::graph);
+    EXPECT_GE(seconds, static_cast<double>(c.steps.size() + 1) * gpu.gpu.seconds_a_launch);
   }
 }
 
