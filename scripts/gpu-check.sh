@@ -1,80 +1,284 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU: builds, runs the tests that need one, and measures, in under 8 minutes.
-#   scripts/gpu-check.sh [--cpu] [--build FOLDER] OUTPUT
-# OUTPUT gets summary.md (one page), the JSON of every command, and a log and a line of steps.tsv a step; a step
-# that fails is recorded and does not stop the rest. The exit status is 0 where none failed.
-#   --build FOLDER  runs memwall from this build, without building
-#   --cpu           a dry run without a GPU: the same commands on the CPU, with a small model
+# On a machine with an NVIDIA GPU: runs the tests that need one, and measures, in under 8 minutes.
+#   gpu-check.sh [OPTION...] OUTPUT
+# In an unpacked bundle (gpu-bundle.sh) it runs the programs that lie beside it, and needs nothing but bash, coreutils
+# and tar; in a source tree it builds them first. The folder OUTPUT gets summary.md (one page), a log and a line of
+# steps.tsv a part, and the JSON of every command. OUTPUT.tar.gz holds all of that, and is written anew after each
+# part and while a long one runs, so that it is there whenever the machine goes away. A part that fails is recorded
+# and stops no other.
+#   --build FOLDER        runs what this build made, without building
+#   --cpu                 a dry run without a GPU: the same commands on the CPU, with a small model
+#   --model NAME, --weights LIST, --batch LIST, --context LIST   what is measured
+#   --limit PART=SECONDS  for this part another limit than the table's below; may be repeated
+# The exit status is 0 where no part failed, 1 where one did, 2 where nothing can run here (a wrong argument, no GPU, a
+# glibc that is too old), 128 and its number after a signal.
 # Nothing is downloaded: dependencies are the installed ones, and those under the prefixes of CMAKE_PREFIX_PATH.
-set -euo pipefail
+set -uo pipefail
 
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=dependencies.sh
-source "$root/scripts/dependencies.sh"
+source "$here/dependencies.sh"
 
 readonly total_seconds=470  # in all, with a margin for what ends late
+# The seconds that a part may take. configure and build are a source tree's only, at the cost of what comes last.
+declare -A limits=(
+  [configure]=40
+  [build]=200
+  [facts]=10
+  [devices]=15
+  [smoke]=20
+  [sanitizer]=60
+  [gpu-tests]=60
+  [measure]=290
+)
+
 usage() {
-  echo "usage: scripts/gpu-check.sh [--cpu] [--build FOLDER] OUTPUT" >&2
+  echo "usage: gpu-check.sh [--cpu] [--build FOLDER] [--model NAME] [--weights LIST] [--batch LIST] [--context LIST]" \
+    "[--limit PART=SECONDS] OUTPUT" >&2
   exit 2
 }
 
 device=cuda:0
 build=
+model=
+weights=bf16,f8_e4m3,q4_0
+batches=
+contexts=
 while [[ ${1:-} == --* ]]; do
-  case $1 in
-    --cpu) device=cpu ;;
+  option=$1
+  shift
+  if [[ $option == --cpu ]]; then
+    device=cpu
+    continue
+  fi
+  [[ -n ${1:-} ]] || usage
+  case $option in
     --build)
-      [[ -n ${2:-} ]] || usage
-      if [[ ! -d $2 ]]; then
-        say "--build: there is no folder $2"
+      if [[ ! -d $1 ]]; then
+        say "--build: there is no folder $1"
         exit 2
       fi
-      build=$(cd -- "$2" && pwd)
-      shift
+      build=$(cd -- "$1" && pwd)
+      ;;
+    --model) model=$1 ;;
+    --weights) weights=$1 ;;
+    --batch) batches=$1 ;;
+    --context) contexts=$1 ;;
+    --limit)
+      [[ $1 =~ ^([a-z-]+)=([1-9][0-9]{0,3})$ && -n ${limits[${BASH_REMATCH[1]}]:-} ]] || usage
+      limits[${BASH_REMATCH[1]}]=${BASH_REMATCH[2]}
       ;;
     *) usage ;;
   esac
   shift
 done
 [[ $# -eq 1 && -n $1 ]] || usage
-
-has_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null || nvidia-smi -L >/dev/null 2>&1; }
-if [[ $device != cpu ]] && ! has_gpu; then
-  say "there is no NVIDIA GPU here (no /dev/nvidia0, and nvidia-smi finds none); --cpu makes a dry run"
-  exit 1
+if [[ $device == cpu ]]; then
+  : "${model:=smollm2-135m}" "${batches:=1}" "${contexts:=1024}"
+else
+  : "${model:=llama-3.1-8b}" "${batches:=1,8,64}" "${contexts:=1024,8192}"
 fi
+
 if ! mkdir -p -- "$1" 2>/dev/null; then
   say "$1 is no folder that can be made"
   exit 2
 fi
 output=$(cd -- "$1" && pwd)
-
+archive=$output.tar.gz
+rm -f -- "$archive" "$output"/{steps.tsv,summary.md,summary.log,devices.json,measure.json}
+for part in "${!limits[@]}"; do rm -f -- "$output/$part.log"; done
 : >"$output/steps.tsv"
-failed=0
 
-# step NAME SECONDS COMMAND...: at most so long, its words in NAME.log, its outcome in steps.tsv.
-step() {
-  local name=$1 limit=$2 start=$SECONDS status=0 outcome
-  shift 2
-  if ((limit > total_seconds - SECONDS)); then limit=$((total_seconds - SECONDS)); fi
-  if ((limit < 5)); then
-    outcome="skipped: no time left"
-    status=1
+failed=0
+stopped=  # the signal that asked for the end
+trap 'stopped=HUP' HUP
+trap 'stopped=INT' INT
+trap 'stopped=TERM' TERM
+
+# The parts alone; the whole page comes at the end.
+write_steps() {
+  {
+    printf '# GPU check\n\n| step | outcome | s |\n| --- | --- | --- |\n'
+    while IFS= read -r line; do printf '| %s |\n' "${line//$'\t'/ | }"; done <"$output/steps.tsv"
+  } >"$output/summary.md"
+}
+
+write_page() {
+  local page=$output/summary.md
+  command -v python3 >/dev/null || return
+  if timeout --kill-after=2 5 python3 "$here/gpu-summary.py" "$output" >"$page.new" 2>"$output/summary.log" </dev/null; then
+    mv -f -- "$page.new" "$page"
+    rm -f -- "$output/summary.log"
   else
-    say "$name (at most $limit s): $*"
-    # SIGTERM: memwall then writes what it has measured.
-    timeout --signal=TERM --kill-after=10 "$limit" "$@" >"$output/$name.log" 2>&1 </dev/null || status=$?
+    rm -f -- "$page.new"
+    say "gpu-summary.py failed; $page is only the list of parts"
+    failed=1
+  fi
+}
+
+# All of the results, in one file that is either the last one or this one.
+write_archive() {
+  local status=0
+  tar -czf "$archive.new" -C "$(dirname -- "$output")" -- "$(basename -- "$output")" 2>/dev/null || status=$?
+  # 1: a file grew meanwhile.
+  if ((status <= 1)) && mv -f -- "$archive.new" "$archive"; then return; fi
+  say "$archive cannot be written"
+  failed=1
+}
+
+# record PART OUTCOME SECONDS
+record() {
+  printf '%s\t%s\t%d\n' "$1" "${2//$'\t'/ }" "$3" >>"$output/steps.tsv"
+  write_steps
+  write_archive
+}
+
+# Nothing can run here: one line, which the results say too.
+refuse() {
+  say "$1"
+  record machine "failed: $1" 0
+  exit 2
+}
+
+# Waits until process $1 ends, $2 seconds at most, and hands a signal on; false where it does not end. A process that
+# the driver holds cannot even be killed.
+wait_for() {
+  local process=$1 end=$((SECONDS + $2 + 3)) next=$((SECONDS + 20)) told=
+  while kill -0 "$process" 2>/dev/null; do
+    if [[ -n $stopped && -z $told ]]; then
+      told=yes
+      kill -TERM "$process" 2>/dev/null
+      write_archive
+      end=$((SECONDS + grace + 3))
+    elif ((SECONDS >= end)); then
+      return 1
+    elif ((SECONDS >= next)); then
+      write_archive
+      next=$((SECONDS + 20))
+    fi
+    sleep 0.1
+  done
+}
+
+# run PART COMMAND...: in a process group of its own, for at most the seconds of its limit; its words go to PART.log,
+# its outcome to `outcome`, and how long it took to `took`.
+run() {
+  local part=$1 limit=${limits[$1]} start=$SECONDS status=0 process grace
+  shift
+  took=0
+  if [[ -n $stopped ]]; then
+    outcome="not run: stopped by SIG$stopped"
+    return
+  fi
+  if ((limit > total_seconds - SECONDS)); then limit=$((total_seconds - SECONDS)); fi
+  if ((limit < 2)); then
+    outcome="not run: no time left"
+    return
+  fi
+  say "$part (at most $limit s): $*"
+  grace=$((limit < 20 ? limit / 2 : 10))
+  # SIGTERM: memwall then writes what it has measured.
+  timeout --signal=TERM --kill-after="$grace" $((limit - grace)) "$@" >"$output/$part.log" 2>&1 </dev/null &
+  process=$!
+  if wait_for "$process" "$limit"; then
+    wait "$process" 2>/dev/null || status=$?
+    took=$((SECONDS - start))
     case $status in
       0) outcome=passed ;;
-      124 | 137) outcome="stopped after $limit s" ;;
-      *) outcome="failed with status $status" ;;
+      124) outcome="stopped at its limit of $limit s" ;;
+      *) if ((status > 128)); then outcome="ended by SIG$(kill -l "$status")"; else outcome="failed with status $status"; fi ;;
     esac
+    if ((status == 137 && took >= limit - grace)); then outcome="killed at its limit of $limit s"; fi
+  else
+    took=$((SECONDS - start))
+    outcome="does not end, even when killed"
   fi
-  printf '%s\t%s\t%d\n' "$name" "$outcome" $((SECONDS - start)) >>"$output/steps.tsv"
-  if ((status != 0)); then
+  kill -KILL -- "-$process" 2>/dev/null  # what it left behind
+  if [[ -n $stopped ]]; then outcome="stopped by SIG$stopped"; fi
+}
+
+# Records the part that ran.
+done_with() {
+  if [[ $outcome != passed ]]; then
     failed=1
-    say "$name: $outcome"
-    [[ ! -s $output/$name.log ]] || tail -n 5 "$output/$name.log" >&2
+    say "$1: $outcome"
+    [[ ! -s $output/$1.log ]] || tail -n 5 "$output/$1.log" >&2
+  fi
+  record "$1" "$outcome" "$took"
+}
+
+step() {
+  run "$@"
+  done_with "$1"
+}
+
+# Parts that are tests: what a test program says beside its exit status. On this machine a test that is skipped has
+# failed, unless it wants cuBLAS and there is none; so has a program that runs no test.
+judge_tests() {
+  local line name reason='' ran=0 skipped=()
+  while IFS= read -r line; do
+    case $line in
+      *": Skipped") IFS= read -r reason || break ;;
+      "[       OK ] "*) ran=$((ran + 1)) ;;
+      "[  SKIPPED ] "*" ms)")
+        name=${line#"[  SKIPPED ] "}
+        if [[ $reason != "no cuBLAS: "* ]]; then skipped+=("${name% (*} ($reason)"); fi
+        reason=
+        ;;
+    esac
+  done <"$1"
+  if ((${#skipped[@]} > 0)); then
+    outcome="failed: skipped ${#skipped[@]}, the first ${skipped[0]}"
+  elif ((ran == 0)); then
+    outcome="failed: no test ran"
+  fi
+}
+
+test_step() {
+  run "$@"
+  if [[ $outcome == passed ]]; then judge_tests "$output/$1.log"; fi
+  done_with "$1"
+}
+
+# compute-sanitizer finds wrong accesses; but it does not work on every machine that runs CUDA.
+sanitizer_step() {
+  local sanitizer='' folder
+  sanitizer=$(command -v compute-sanitizer) ||
+    for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-*; do
+      for place in "$folder/bin" "$folder/compute-sanitizer"; do
+        if [[ -z $sanitizer && -n $folder && -x $place/compute-sanitizer ]]; then sanitizer=$place/compute-sanitizer; fi
+      done
+    done
+  if [[ -z $sanitizer ]]; then
+    record sanitizer "not run: there is no compute-sanitizer" 0
+    return
+  fi
+  run sanitizer "$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 99 "$tests" "$smoke_tests"
+  case $outcome in
+    passed | "not run"* | "stopped by"*) ;;
+    "failed with status 99") failed=1 ;;
+    *) outcome="does not work here: $outcome" ;;
+  esac
+  if [[ $outcome != passed ]]; then say "sanitizer: $outcome"; fi
+  record sanitizer "$outcome" "$took"
+}
+
+# The machine, for whoever reads the results.
+# shellcheck disable=SC2317 # a bash of its own calls it
+facts() {
+  date -u
+  uname -a
+  head -n 2 /etc/os-release
+  getconf GNU_LIBC_VERSION
+  grep -m 1 'model name' /proc/cpuinfo
+  nproc
+  grep -E 'MemTotal|MemAvailable' /proc/meminfo
+  echo "CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-} LD_LIBRARY_PATH=${LD_LIBRARY_PATH-}"
+  if command -v nvidia-smi >/dev/null; then
+    nvidia-smi
+    nvidia-smi -q -d CLOCK,POWER,PERFORMANCE,ECC
+  else
+    echo "there is no nvidia-smi"
   fi
   return 0
 }
@@ -85,65 +289,81 @@ configure() {
     arguments+=(-DMEMWALL_CUDA=ON)
     # This machine's architecture alone: a seventh of the time.
     local capability
-    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) || true
+    capability=$(timeout 10 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
     if [[ $capability =~ ^[0-9]+$ ]]; then arguments+=("-DMEMWALL_CUDA_ARCHITECTURES=$capability"); fi
   fi
   if [[ -z ${CMAKE_GENERATOR:-} ]] && command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
-  step configure 60 cmake -S "$root" -B "$build" "${arguments[@]}"
+  step configure cmake -S "$source" -B "$build" "${arguments[@]}"
 }
 
-if [[ -z $build ]]; then
-  build=$root/build/gpu-check
-  configure
-  targets=(memwall)
-  if [[ $device != cpu ]]; then targets+=(memwall_cuda); fi
-  step build 210 cmake --build "$build" --parallel "$(build_jobs)" --target "${targets[@]}"
-  if [[ $device != cpu ]]; then
-    step build-tests 120 cmake --build "$build" --parallel "$(build_jobs)" --target memwall_gpu_tests
-  fi
-fi
-if [[ $device != cpu ]]; then
-  # Those that ctest labels gpu, in one process: CUDA starts once, and the build may have moved.
-  step gpu-tests 60 "$build/tests/memwall_gpu_tests" "--gtest_filter=CudaGpu*"
+# A module that the environment names speaks for itself: the tests' is a machine of its own.
+has_gpu() {
+  [[ -n ${MEMWALL_CUDA_MODULE:-} || -e /dev/dxg ]] || compgen -G '/dev/nvidia[0-9]*' >/dev/null ||
+    timeout 10 nvidia-smi -L >/dev/null 2>&1
+}
+
+# Where containers get their driver from, if the loader does not know.
+for folder in /usr/local/nvidia/lib64 /usr/lib/wsl/lib; do
+  if [[ -e $folder/libcuda.so.1 ]]; then export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder; fi
+done
+PATH=$PATH:/usr/local/nvidia/bin:/usr/lib/wsl/lib
+
+if [[ $device != cpu ]] && ! has_gpu; then
+  refuse "there is no NVIDIA GPU here (no /dev/nvidia0, and nvidia-smi finds none), as $archive says; --cpu makes a dry run"
 fi
 
-if [[ ! -x $build/memwall ]]; then
-  say "there is no $build/memwall to measure with"
-  failed=1
+if [[ -z $build && -x $here/bin/memwall ]]; then
+  bundle=$here
+  memwall=$bundle/bin/memwall
+  tests=$bundle/bin/memwall_gpu_tests
+  glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null)
+  wanted=$(cat "$bundle/glibc")
+  if [[ $glibc == "glibc "* && $(printf '%s\n' "$wanted" "${glibc#* }" | sort -V | head -n 1) != "$wanted" ]]; then
+    refuse "this bundle needs glibc $wanted, and here is ${glibc#* }: build the source tree here, or a bundle where it is as old"
+  fi
+  if ! words=$("$memwall" --version 2>&1); then refuse "$memwall does not start: ${words%%$'\n'*}"; fi
 else
-  export MEMWALL_DATA=$root
-  if [[ -e $build/libmemwall_cuda.so ]]; then export MEMWALL_CUDA_MODULE=$build/libmemwall_cuda.so; fi
+  source=$(cd -- "$here/.." && pwd)
   IFS=':;' read -r -a prefixes <<<"${CMAKE_PREFIX_PATH:-}"
   for prefix in "${prefixes[@]}"; do
     for folder in "$prefix"/lib "$prefix"/lib64 "$prefix"/lib/*-linux-gnu; do
       if [[ -d $folder ]]; then export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder; fi
     done
   done
-
-  model=llama-3.1-8b
-  batches=1,8,64
-  n=8192
-  if [[ $device == cpu ]]; then
-    model=smollm2-135m
-    batches=1
-    n=256
+  if [[ -z $build ]]; then
+    build=$source/build/gpu-check
+    configure
+    targets=(memwall)
+    if [[ $device != cpu ]]; then targets+=(memwall_cuda memwall_gpu_tests); fi
+    # As far as it comes: what does not compile may not be needed.
+    keep_going=(-k)
+    if [[ -e $build/build.ninja ]]; then keep_going=(-k 0); fi
+    step build cmake --build "$build" --parallel "$(build_jobs)" --target "${targets[@]}" -- "${keep_going[@]}"
   fi
   memwall=$build/memwall
-  step devices 20 "$memwall" devices --format json --output "$output/devices.json"
-  step baseline 60 "$memwall" baseline --device "$device" --n "$n" --no-prompt --format json \
-    --output "$output/baseline.json"
-  for weights in bf16 f8_e4m3 q4_0; do
-    step "measure-$weights" 100 "$memwall" measure "$model" --device "$device" --weights "$weights" \
-      --batch "$batches" --prompt 0 --step --format json --output "$output/measure-$weights.json"
-  done
+  tests=$build/tests/memwall_gpu_tests
+  export MEMWALL_DATA=$source
+  if [[ -z ${MEMWALL_CUDA_MODULE:-} && -e $build/libmemwall_cuda.so ]]; then
+    export MEMWALL_CUDA_MODULE=$build/libmemwall_cuda.so
+  fi
 fi
 
-if command -v python3 >/dev/null; then
-  python3 "$root/scripts/gpu-summary.py" "$output" >"$output/summary.md" || failed=1
-else
-  say "there is no python3, so the summary is only the list of steps"
-  { printf '| step | outcome | s |\n| --- | --- | --- |\n'; sed 's/\t/ | /g; s/^/| /; s/$/ |/' "$output/steps.tsv"; } \
-    >"$output/summary.md"
+export -f facts
+step facts bash -c facts
+step devices "$memwall" devices --format json --output "$output/devices.json"
+if [[ $device != cpu ]]; then
+  export MEMWALL_REQUIRE_GPU=1
+  smoke_tests='--gtest_filter=CudaGpuSmoke*'
+  test_step smoke "$tests" "$smoke_tests"
+  sanitizer_step
+  test_step gpu-tests "$tests" '--gtest_filter=CudaGpu*-CudaGpuSmoke*'
 fi
-say "the summary is $output/summary.md"
+# One command for all of it: what the device's peaks are is found once.
+step measure "$memwall" measure "$model" --device "$device" --weights "$weights" --batch "$batches" \
+  --context "$contexts" --prompt 0 --step --format json --output "$output/measure.json"
+
+write_page
+write_archive
+say "the summary is $output/summary.md; everything is in $archive"
+if [[ -n $stopped ]]; then exit $((128 + $(kill -l "$stopped"))); fi
 exit "$failed"

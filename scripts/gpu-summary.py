@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One page of Markdown from what scripts/gpu-check.sh left in a folder: python3 scripts/gpu-summary.py FOLDER"""
+"""One page of Markdown from what gpu-check.sh left in a folder: python3 gpu-summary.py FOLDER"""
 
 import json
 import sys
@@ -23,7 +23,8 @@ def percent(value):
 
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]) + "\n"
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in cells]) + "\n"
 
 
 def devices(found):
@@ -36,92 +37,120 @@ def devices(found):
     text = table(["device", "name", "architecture", "peak GB/s", "card"], rows)
     if not cuda["available"]:
         return text + f"\nNo GPU: {cuda['why_not']}\n"
-    return text + f"\nCUDA {cuda['runtime']}, cuBLAS {cuda['cublas']}, cuBLASLt {cuda['cublasLt']}\n"
+    libraries = [f"{name} {cuda[key]}" for name, key in (("cuBLAS", "cublas"), ("cuBLASLt", "cublasLt")) if cuda.get(key)]
+    return text + f"\nCUDA {cuda['runtime']}, {', '.join(libraries) or 'no cuBLAS'}\n"
 
 
-def baseline(found):
+def ceilings(found):
+    """What the device itself was found to reach: everything below is held against this."""
     device = found["device"]
-    rows = [(s["pattern"], s["stores"] or "", number(s["GBps"])) for s in device["streams"]]
-    text = table(["pattern", "stores", "GB/s"], rows) + "\n"
-    rows = [
-        (b["kernel"], b["format"], b["n"], number(b["ms"]), number(b["GBps"]), number(b["TFLOPs"]))
-        for b in found["baselines"]["all"]
-    ]
-    text += table(["baseline", "format", "n", "ms", "GB/s", "TFLOP/s"], rows)
+    rows = [(s["pattern"], s["stores"] or "", number(s["GBps"])) for s in device.get("streams", [])]
+    text = "## Ceilings\n\n" + table(["pattern", "stores", "GB/s"], rows)
     gpu, launch = device.get("gpu"), device.get("launch")
-    if gpu and gpu["card_GBps"]:
-        text += f"\nread: {percent(gpu['read_of_card'])} of the {number(gpu['card_GBps'])} GB/s of {gpu['card']}"
-        text += f" ({gpu['card_from']})\n"
+    if device.get("read_GBps"):
+        text += f"\nread: {number(device['read_GBps'])} GB/s"
+        if device.get("read_variant"):
+            text += f" by {device['read_variant']}"
+        if gpu and gpu.get("card_GBps"):
+            text += f", {percent(gpu['read_of_card'])} of the {number(gpu['card_GBps'])} GB/s of {gpu['card']}"
+            text += f" ({gpu['card_from']})"
+        text += "\n"
     if launch:
         text += f"\na launch: {number(launch['t0_us'], 3)} us beside {number(launch['GBps'])} GB/s\n"
-    if device.get("peaks_GFLOPs"):
-        peaks = ", ".join(f"{kind} {number(g / 1e3)}" for kind, g in device["peaks_GFLOPs"].items())
-        text += f"\nGEMM, TFLOP/s: {peaks}\n"
-    if gpu and gpu["clocks_unknown"]:
+    rows = [(kind, number(p["GFLOPs"] / 1e3), number(p["median_GFLOPs"] / 1e3), p["by"])
+            for kind, p in (device.get("peaks") or {}).items()]
+    if rows:
+        text += "\n" + table(["peak", "TFLOP/s", "median", "by"], rows)
+    rows = [(b["kernel"], b["format"], b["n"], number(b["ms"]), number(b["GBps"]), number(b["TFLOPs"]))
+            for b in (found.get("baselines") or {}).get("all", [])]
+    if rows:
+        text += "\n" + table(["baseline", "format", "n", "ms", "GB/s", "TFLOP/s"], rows)
+    if gpu and gpu.get("clocks_unknown"):
         text += f"\nclocks are not known: {gpu['clocks_unknown']}\n"
     return text
 
 
-def steps(found, weights):
+def steps(found):
     rows = []
     for run in found["decode"]:
         parts, whole = run["measured"], run["measured"].get("step")
+        note = parts.get("step_failed") or ""
+        if parts.get("partial"):
+            note = "partial" + (f"; {note}" if note else "")
         rows.append(
-            (weights, run["batch"], number(parts["ms_per_step"]), number(whole and whole["ms_per_step"]),
-             number(whole and whole["tokens_per_s"]), number(whole and whole["GBps"]),
-             percent(whole and whole["of_read_bandwidth"]),
-             "partial" if parts.get("partial") else "incomplete" if found.get("incomplete") else ""))
+            (run["weights"], run["context"], run["batch"], number(parts["ms_per_step"]),
+             number(whole and whole["ms_per_step"]), number(whole and whole["tokens_per_s"]),
+             number(whole and whole["GBps"]), percent(whole and whole["of_read_bandwidth"]), note))
     return rows
 
 
-def ops(found, weights):
+def op_cell(op):
+    if op.get("not_measured"):
+        return f"not measured: {op['why']}" if op.get("why") else "not measured"
+    if op.get("of_read_bandwidth") is None:
+        return None
+    cell = f"{percent(op['of_read_bandwidth'])} {op['variant']}"
+    if op.get("of_same_size_read") is not None:
+        cell += f", {percent(op['of_same_size_read'])} of a read its size"
+    if op.get("slowed", {}).get("samples"):
+        cell += f", slowed by {' and '.join(op['slowed']['by'])}"
+    return cell
+
+
+def ops(found):
     """The ops that read weights or cache, at each batch: the kernel used and its share of the read bandwidth."""
     rows = {}
     for run in found["decode"]:
         for op in run["ops"]:
-            if op.get("not_measured"):
-                cell = "not measured"
-            elif op["of_read_bandwidth"] is None:
-                continue
-            else:
-                cell = f"{percent(op['of_read_bandwidth'])} {op['variant']}"
-                if op.get("of_same_size_read") is not None:
-                    cell += f", {percent(op['of_same_size_read'])} of a read its size"
-                if op.get("slowed", {}).get("samples"):
-                    cell += f", slowed by {' and '.join(op['slowed']['by'])}"
-            rows.setdefault(op["name"], {})[run["batch"]] = cell
-    batches = [run["batch"] for run in found["decode"]]
-    return [(weights, name, *(cells.get(b, "") for b in batches)) for name, cells in rows.items()], batches
+            cell = op_cell(op)
+            if cell is not None:
+                rows.setdefault((run["weights"], run["context"], op["name"]), {})[run["batch"]] = cell
+    batches = sorted({run["batch"] for run in found["decode"]})
+    return [(*key, *(cells.get(b, "") for b in batches)) for key, cells in rows.items()], batches
+
+
+def failures(found):
+    """Each way to run an op that failed, once, with the first of its places."""
+    reasons = {}
+    for run in found["decode"]:
+        for op in run["ops"]:
+            for variant in op.get("variants") or []:
+                if variant.get("failed"):
+                    place = f"{op['name']}, {run['weights']}, batch {run['batch']}, context {run['context']}"
+                    reasons.setdefault((variant["name"], variant["failed"]), []).append(place)
+    return [(name, why, places[0] + (f" and {len(places) - 1} more" if len(places) > 1 else ""))
+            for (name, why), places in reasons.items()]
+
+
+def measured(found):
+    text = ceilings(found)
+    text += f"\n## {found['model']['title']}, decode\n\n"
+    if found.get("incomplete"):
+        text += "The run was stopped: what was measured until then.\n\n"
+    text += table(["weights", "context", "batch", "sum of parts, ms", "step, ms", "tokens/s", "GB/s", "of read", ""],
+                  steps(found))
+    rows, batches = ops(found)
+    text += "\nEach op's share of the read bandwidth, and the kernel that reached it:\n\n"
+    text += table(["weights", "context", "op", *(f"batch {b}" for b in batches)], rows)
+    rows = failures(found)
+    if rows:
+        text += "\nWays that failed, and are left out:\n\n" + table(["way", "why", "where"], rows)
+    if found.get("warnings"):
+        text += "\n" + "".join(f"- {w}\n" for w in found["warnings"])
+    return text
 
 
 def main():
     folder = Path(sys.argv[1])
     print("# GPU check\n")
     outcomes = [line.split("\t") for line in (folder / "steps.tsv").read_text(encoding="utf-8").splitlines()]
+    print(table(["step", "outcome", "s"], outcomes))
     found = load(folder / "devices.json")
     if found:
         print(f"memwall {found['memwall']['version']}, {found['memwall']['time']}\n\n" + devices(found))
-    found = load(folder / "baseline.json")
+    found = load(folder / "measure.json")
     if found:
-        print(baseline(found))
-    runs = {}
-    for path in sorted(folder.glob("measure-*.json")):
-        run = load(path)
-        if run:
-            runs[path.stem.removeprefix("measure-")] = run
-    if runs:
-        first = next(iter(runs.values()))
-        print(f"## {first['model']['title']}, decode, context {first['decode'][0]['context'] if first['decode'] else '?'}\n")
-        rows = [row for weights, run in runs.items() for row in steps(run, weights)]
-        print(table(["weights", "batch", "sum of parts, ms", "step, ms", "tokens/s", "GB/s", "of read", ""], rows))
-        rows, batches = [], []
-        for weights, run in runs.items():
-            more, batches = ops(run, weights)
-            rows += more
-        print(table(["weights", "op, share of the read bandwidth", *(f"batch {b}" for b in batches)], rows))
-        warnings = {w for run in runs.values() for w in run.get("warnings", [])}
-        print("".join(f"- {w}\n" for w in sorted(warnings)))
-    print("## Steps\n\n" + table(["step", "outcome", "s"], outcomes), end="")
+        print(measured(found), end="")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,17 @@
-// scripts/gpu-check.sh on the CPU, with a memwall that is a stub: what it runs, records and leaves.
+// scripts/gpu-check.sh against the fake CUDA module and a tiny model: what it runs, records and leaves,
+// whatever fails and whenever it is stopped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "paths.h"
@@ -12,38 +20,315 @@
 namespace memwall {
 namespace {
 
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-Finished check(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"bash", MEMWALL_SOURCE_DIR "/scripts/gpu-check.sh"});
-  return Process(std::move(arguments)).wait();
-}
+constexpr const char* kScript = MEMWALL_SOURCE_DIR "/scripts/gpu-check.sh";
 
-TEST(ScriptGpuCheck, RecordsEveryStepAndGoesOnBehindAFailure) {
-  const TemporaryFolder folder;
-  const std::string memwall = folder / "memwall";
-  write_text(memwall,
-             "#!/bin/sh\n"
-             "if [ \"$1\" = baseline ]; then echo 'memwall: error: no luck' >&2; exit 1; fi\n"
-             "if [ \"$1\" = devices ]; then exec '" MEMWALL_EXECUTABLE "' \"$@\"; fi\n");
-  std::filesystem::permissions(memwall, std::filesystem::perms::owner_all);
-  const Finished done = check({"--cpu", "--build", folder.path(), folder / "out"});
-  EXPECT_EQ(done.status, 1);
+// A folder that looks like a build: the real memwall, a small model, and a program for the tests that need a
+// GPU, which says what GoogleTest would.
+class ScriptGpuCheck : public ::testing::Test {
+ protected:
+  ScriptGpuCheck() {
+    fs::create_directory(folder_ / "build");
+    fs::create_directory(folder_ / "build/tests");
+    fs::create_symlink(MEMWALL_EXECUTABLE, folder_ / "build/memwall");
+    tests_say("echo '[       OK ] CudaGpu.Works (1 ms)'");
+    write_text(folder_ / "tiny.yaml",
+               "name: tiny\nhidden_size: 32\nlayers:\n  - repeat: 1\n    attention: {heads: 2, kv_heads: 1, "
+               "head_dim: 16}\n"
+               "    mlp: {intermediate: 32}\n");
+  }
+
+  void memwall_says(const std::string& commands) {
+    fs::remove(folder_ / "build/memwall");  // a link
+    program("build/memwall", commands);
+  }
+  void tests_say(const std::string& commands) { program("build/tests/memwall_gpu_tests", commands); }
+  void program(const std::string& name, const std::string& commands) {
+    write_text(folder_ / name, "#!/bin/bash\n" + commands + "\n");
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  }
+
+  // On a machine of tests/cuda/fake_module.cpp.
+  std::vector<std::string> command(const std::string& machine, std::vector<std::string> more = {}) const {
+    std::vector<std::string> words = {"env",
+                                      "MEMWALL_CUDA_MODULE=" MEMWALL_FAKE_CUDA,
+                                      "MEMWALL_FAKE_MACHINE=" + machine,
+                                      "bash",
+                                      kScript,
+                                      "--build",
+                                      folder_ / "build",
+                                      "--model",
+                                      folder_ / "tiny.yaml",
+                                      "--weights",
+                                      "bf16",
+                                      "--batch",
+                                      "1",
+                                      "--context",
+                                      "16"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.push_back(folder_ / "out");
+    return words;
+  }
+  Finished check(const std::string& machine, std::vector<std::string> more = {}) const {
+    return Process(command(machine, std::move(more))).wait();
+  }
+
+  // "PART: OUTCOME" of each line of steps.tsv in the results' archive.
+  std::vector<std::string> archived_steps() const {
+    std::vector<std::string> steps;
+    for (const std::string& line : lines_of(from_archive("steps.tsv"))) {
+      const std::size_t first = line.find('\t');
+      steps.push_back(line.substr(0, first) + ": " + line.substr(first + 1, line.rfind('\t') - first - 1));
+    }
+    return steps;
+  }
+  std::string from_archive(const std::string& name) const {
+    const Finished tar = Process({"tar", "-xOzf", folder_ / "out.tar.gz", "out/" + name}).wait();
+    return tar.status == 0 ? tar.out : "(none)";
+  }
+
+  // Until the archive's steps say so; false where they never do.
+  bool wait_for_step(const std::string& beginning) const {
+    return wait_until([&] {
+      for (const std::string& step : archived_steps())
+        if (step.rfind(beginning, 0) == 0) return true;
+      return false;
+    });
+  }
+  static bool wait_until(const std::function<bool()>& holds) {
+    for (int i = 0; i < 600; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ScriptGpuCheck, RunsEveryPartInOrder) {
+  fs::create_directory(folder_ / "bin");
+  program("bin/compute-sanitizer", "shift 6; exec \"$@\"");
+  ::setenv("CUDA_HOME", folder_.path().c_str(), 1);
+  const Finished done = check("executes");
+  ::unsetenv("CUDA_HOME");
+  EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(done.out, "");
-  EXPECT_THAT(done.err, HasSubstr("memwall: error: no luck"));
-  const std::vector<std::string> steps = lines_of(content_of(folder / "out/steps.tsv"));
-  ASSERT_EQ(steps.size(), 5U) << done.err;
-  EXPECT_THAT(steps[0], HasSubstr("devices\tpassed\t"));
-  EXPECT_THAT(steps[1], HasSubstr("baseline\tfailed with status 1\t"));
-  EXPECT_THAT(steps[4], HasSubstr("measure-q4_0\tpassed\t"));
-  EXPECT_THAT(content_of(folder / "out/devices.json"), HasSubstr("memwall.devices/1"));
-  EXPECT_THAT(content_of(folder / "out/summary.md"), HasSubstr("| baseline | failed with status 1 |"));
+  EXPECT_THAT(archived_steps(), ElementsAre("facts: passed", "devices: passed", "smoke: passed",
+                                            "sanitizer: passed", "gpu-tests: passed", "measure: passed"));
+  const auto measured = nlohmann::json::parse(from_archive("measure.json"));
+  EXPECT_EQ(measured["device"]["name"], "Fake GPU");
+  EXPECT_EQ(measured["decode"].size(), 1U);
+  EXPECT_GT(measured["decode"][0]["measured"]["step"]["ms_per_step"].get<double>(), 0);
+  const std::string summary = from_archive("summary.md");
+  for (const char* part :
+       {"| measure | passed |", "## Ceilings", "## tiny, decode", "| bf16 | 16 | q_proj |"})
+    EXPECT_THAT(summary, HasSubstr(part));
+  EXPECT_THAT(from_archive("facts.log"), HasSubstr("glibc"));
 }
 
-TEST(ScriptGpuCheck, RefusesWrongArguments) {
+// The first word is what fails, the others what stands in the table of steps.
+TEST_F(ScriptGpuCheck, APartThatFailsStopsNoOther) {
+  tests_say("case $1 in *=CudaGpuSmoke*) kill -SEGV $$ ;; *) exit 3 ;; esac");
+  memwall_says("if [ \"$1\" = devices ]; then echo 'memwall: error: no luck' >&2; exit 1; fi");
+  const Finished done = check("executes");
+  EXPECT_EQ(done.status, 1);
+  EXPECT_THAT(done.err, HasSubstr("memwall: error: no luck"));
+  EXPECT_THAT(archived_steps(), ElementsAre("facts: passed", "devices: failed with status 1",
+                                            "smoke: ended by SIGSEGV", StartsWith("sanitizer: not run"),
+                                            "gpu-tests: failed with status 3", "measure: passed"));
+  EXPECT_THAT(from_archive("summary.md"), HasSubstr("| smoke | ended by SIGSEGV |"));
+}
+
+TEST_F(ScriptGpuCheck, APartThatHangsIsStoppedAtItsLimit) {
+  memwall_says("exit 0");
+  tests_say("trap '' TERM; while :; do sleep 1; done");
+  const Finished done = check("executes", {"--limit", "smoke=2", "--limit", "gpu-tests=2"});
+  EXPECT_EQ(done.status, 1);
+  EXPECT_THAT(archived_steps(), IsSupersetOf({"smoke: killed at its limit of 2 s",
+                                              "gpu-tests: killed at its limit of 2 s", "measure: passed"}));
+}
+
+// With no GPU that opens, all is tried, and the results say why.
+TEST_F(ScriptGpuCheck, AGpuThatDoesNotOpenIsTold) {
+  const Finished done = check("executes,does-not-open");
+  EXPECT_EQ(done.status, 1);
+  EXPECT_THAT(done.err, HasSubstr("busy or unavailable"));
+  EXPECT_THAT(archived_steps(), IsSupersetOf({"devices: passed", "gpu-tests: passed"}));
+  EXPECT_THAT(from_archive("measure.log"), HasSubstr("busy or unavailable"));
+}
+
+// On the day, a test that skips has tested nothing.
+TEST_F(ScriptGpuCheck, TestsThatSkipHaveFailed) {
+  const std::string skip =
+      "echo 'a.cpp:7: Skipped'; echo 'REASON'; echo; echo '[  SKIPPED ] CudaGpu.Is (0 ms)'; ";
+  memwall_says("exit 0");
+  const std::string works = "echo '[       OK ] CudaGpu.Works (1 ms)'";
+  const auto outcome_of = [&](const std::string& commands) {
+    tests_say(commands);
+    check("executes");
+    return archived_steps()[4];
+  };
+  EXPECT_EQ(outcome_of(std::regex_replace(skip, std::regex("REASON"), "CUDA sees no device") + works),
+            "gpu-tests: failed: skipped 1, the first CudaGpu.Is (CUDA sees no device)");
+  EXPECT_EQ(outcome_of(std::regex_replace(skip, std::regex("REASON"), "no cuBLAS: it was not found") + works),
+            "gpu-tests: passed");
+  EXPECT_EQ(outcome_of("exit 0"), "gpu-tests: failed: no test ran");
+}
+
+TEST_F(ScriptGpuCheck, TheResultsAreThereAfterSigterm) {
+  Process process(command("executes,pauses:100"));
+  ASSERT_TRUE(wait_for_step("gpu-tests: passed"));
+  // The result's file is begun once a signal is caught.
+  ASSERT_TRUE(wait_until([&] {
+    for (const auto& entry : fs::directory_iterator(folder_ / "out"))
+      if (entry.path().filename().string().rfind("measure.json", 0) == 0) return true;
+    return false;
+  }));
+  process.send(SIGTERM);
+  const Finished done = process.wait();
+  EXPECT_EQ(done.status, 128 + SIGTERM);
+  EXPECT_THAT(archived_steps(), ElementsAre("facts: passed", "devices: passed", "smoke: passed",
+                                            StartsWith("sanitizer: not run"), "gpu-tests: passed",
+                                            "measure: stopped by SIGTERM"));
+  EXPECT_THAT(from_archive("summary.md"), HasSubstr("| measure | stopped by SIGTERM |"));
+  EXPECT_EQ(nlohmann::json::parse(from_archive("measure.json"))["incomplete"], true);
+}
+
+TEST_F(ScriptGpuCheck, ASignalInAnEarlyPartLeavesOutTheOthers) {
+  memwall_says("exit 0");
+  tests_say("exec sleep 60");
+  Process process(command("executes"));
+  ASSERT_TRUE(wait_for_step("devices: passed"));
+  process.send(SIGHUP);
+  EXPECT_EQ(process.wait().status, 128 + SIGHUP);
+  EXPECT_THAT(archived_steps(),
+              IsSupersetOf({"smoke: stopped by SIGHUP", "gpu-tests: not run: stopped by SIGHUP",
+                            "measure: not run: stopped by SIGHUP"}));
+}
+
+// At whatever moment: what was done until then is in the archive, whole.
+TEST_F(ScriptGpuCheck, TheResultsAreThereAfterSigkill) {
+  // Its own words name the process that the script leaves behind.
+  tests_say("echo $$ >'" + (folder_ / "left") +
+            "'; case $1 in *-CudaGpuSmoke*) exec sleep 60 ;; esac\n"
+            "echo '[       OK ] CudaGpu.Works (1 ms)'");
+  for (const char* step : {"facts: passed", "devices: passed", "smoke: passed"}) {
+    Process process(command("executes"));
+    ASSERT_TRUE(wait_for_step(step));
+    process.send(SIGKILL);
+    EXPECT_EQ(process.wait().status, 128 + SIGKILL);
+    EXPECT_THAT(archived_steps(), testing::Contains(step));
+    EXPECT_THAT(from_archive("summary.md"), HasSubstr("| facts | passed |"));
+    ::usleep(200'000);
+    std::ifstream left(folder_ / "left");
+    if (pid_t id = 0; left >> id) ::kill(id, SIGKILL);
+    fs::remove(folder_ / "left");
+    fs::remove(folder_ / "out.tar.gz");
+  }
+}
+
+TEST_F(ScriptGpuCheck, WithoutAGpuItSaysSoOnceAndInTheResults) {
+  if (fs::exists("/dev/nvidia0") || fs::exists("/dev/dxg")) GTEST_SKIP() << "there is an NVIDIA device here";
+  const Finished done =
+      Process({"env", "-u", "MEMWALL_CUDA_MODULE", "PATH=/usr/bin:/bin", "bash", kScript, folder_ / "out"})
+          .wait();
+  EXPECT_EQ(done.status, 2);
+  EXPECT_EQ(done.out, "");
+  ASSERT_EQ(lines_of(done.err).size(), 1U) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("there is no NVIDIA GPU here"));
+  ASSERT_EQ(archived_steps().size(), 1U);
+  EXPECT_THAT(archived_steps()[0], StartsWith("machine: failed: there is no NVIDIA GPU here"));
+  EXPECT_THAT(from_archive("summary.md"), HasSubstr("there is no NVIDIA GPU here"));
+}
+
+TEST_F(ScriptGpuCheck, ABundleThatNeedsANewerGlibcSaysSo) {
+  fs::create_directory(folder_ / "bundle");
+  fs::create_directory(folder_ / "bundle/bin");
+  for (const char* script : {"gpu-check.sh", "gpu-summary.py", "dependencies.sh"})
+    fs::copy(std::string(MEMWALL_SOURCE_DIR "/scripts/") + script, folder_ / "bundle");
+  program("bundle/bin/memwall", "exit 127");
+  write_text(folder_ / "bundle/glibc", "9.99\n");
+  const auto bundle = [&] {
+    return Process({"env", "MEMWALL_CUDA_MODULE=" MEMWALL_FAKE_CUDA, "MEMWALL_FAKE_MACHINE=executes", "bash",
+                    folder_ / "bundle/gpu-check.sh", folder_ / "out"})
+        .wait();
+  };
+  Finished done = bundle();
+  EXPECT_EQ(done.status, 2);
+  ASSERT_EQ(lines_of(done.err).size(), 1U) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("this bundle needs glibc 9.99, and here is "));
+  EXPECT_THAT(archived_steps()[0], HasSubstr("needs glibc 9.99"));
+  write_text(folder_ / "bundle/glibc", "2.2\n");
+  program("bundle/bin/memwall", "echo 'libfmt.so.9: cannot open' >&2; exit 127");
+  done = bundle();
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(archived_steps()[0], HasSubstr("does not start: libfmt.so.9: cannot open"));
+}
+
+TEST_F(ScriptGpuCheck, MakesADryRunOnTheCpu) {
+  memwall_says("echo \"$@\"");
+  const Finished done =
+      Process({"bash", kScript, "--cpu", "--build", folder_ / "build", folder_ / "out"}).wait();
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(archived_steps(), ElementsAre("facts: passed", "devices: passed", "measure: passed"));
+  EXPECT_THAT(from_archive("measure.log"),
+              HasSubstr("measure smollm2-135m --device cpu --weights bf16,f8_e4m3,q4_0"));
+}
+
+TEST(ScriptGpuCheckArguments, RefusesWrongOnes) {
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{}, {"--cpu"}, {"--gpu", "out"}, {"--build"}, {"a", "b"}, {""}}) {
-    const Finished done = check(arguments);
+       std::vector<std::vector<std::string>>{{},
+                                             {"--cpu"},
+                                             {"--gpu", "out"},
+                                             {"--build"},
+                                             {"a", "b"},
+                                             {""},
+                                             {"--limit", "smoke=0", "out"},
+                                             {"--limit", "lunch=9", "out"}}) {
+    std::vector<std::string> words = {"bash", kScript};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const Finished done = Process(words).wait();
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.err, HasSubstr("usage: "));
+  }
+}
+
+// The seconds a part of `text`, found by `pattern`: its name, and its limit.
+std::map<std::string, int> limits_of(const std::string& text, const std::regex& pattern) {
+  std::map<std::string, int> limits;
+  for (std::sregex_iterator found(text.begin(), text.end(), pattern); found != std::sregex_iterator();
+       ++found)
+    limits[(*found)[1]] = std::stoi((*found)[2]);
+  return limits;
+}
+
+TEST(ScriptGpuCheckLimits, AreThoseOfTheDocumentAndEndWithinEightMinutes) {
+  const auto script = limits_of(content_of(kScript), std::regex("\n  \\[([a-z-]+)\\]=([0-9]+)"));
+  const auto document = limits_of(content_of(MEMWALL_SOURCE_DIR "/docs/cuda.md"),
+                                  std::regex("\n\\| `([a-z-]+)` \\| ([0-9]+) \\|"));
+  EXPECT_EQ(script, document);
+  int sum = 0;
+  for (const auto& [part, seconds] : script) {
+    if (part != "configure" && part != "build") sum += seconds;  // not where a bundle is run
+  }
+  EXPECT_GT(sum, 0);
+  EXPECT_LT(sum, 480);
+}
+
+// Without a toolkit, or with a wrong argument, nothing is built.
+TEST(ScriptGpuBundle, RefusesWrongArguments) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--arch", "hopper"}, {"--arch"}, {"--output", "bundle.zip"}, {"out"}}) {
+    std::vector<std::string> words = {"bash", MEMWALL_SOURCE_DIR "/scripts/gpu-bundle.sh"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const Finished done = Process(words).wait();
     EXPECT_EQ(done.status, 2);
     EXPECT_THAT(done.err, HasSubstr("usage: "));
   }
