@@ -45,6 +45,14 @@ class HostThread {
   virtual void copy_async(void* shared, const void* global, std::size_t bytes) = 0;
   virtual void commit_copies() = 0;
   virtual void wait_copies(int groups_left) = 0;
+  // Bulk copies and their barriers (bulk_copy.cuh). The first returns what the barrier's memory must hold
+  // from then on; the others take what it does hold. A copy counts as a streaming read too.
+  virtual std::uint64_t make_barrier(const void* barrier, unsigned arrivals) = 0;
+  virtual void fence_copies() = 0;
+  virtual void expect_bytes(const void* barrier, std::uint64_t word, unsigned bytes) = 0;
+  virtual void copy_bulk(void* shared, const void* global, std::size_t bytes, const void* barrier,
+                         std::uint64_t word) = 0;
+  virtual void wait_for_bytes(const void* barrier, std::uint64_t word, unsigned parity) = 0;
 };
 
 }  // namespace memwall::cuda

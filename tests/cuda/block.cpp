@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -25,12 +24,6 @@ Fiber& fiber_of(unsigned thread, std::uint64_t block) {
   return *fibers[thread];
 }
 
-// What a GPU asks of an access's address: a multiple of the size, of 16 bytes at most.
-bool aligned(const void* address, std::size_t bytes) {
-  const std::size_t alignment = std::min<std::size_t>(16, bytes & (~bytes + 1));
-  return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
-}
-
 }  // namespace
 
 Block::Block(const BlockSettings& settings)
@@ -51,114 +44,6 @@ Block::Block(const BlockSettings& settings)
 }
 
 Block::~Block() { sanitizers::acquire(&end_key_); }
-
-// --- on a thread's fiber ---
-
-void Block::Thread::body() noexcept {
-  sanitizers::acquire(&owner->start_key_);
-  try {
-    owner->settings_.body(owner->shared_.back().data());
-    if (!copies.empty()) fail("ends with an asynchronous copy that nothing waits for");
-  } catch (const Abandoned&) {
-  } catch (...) {
-    if (!owner->failure_) owner->failure_ = std::current_exception();
-  }
-  state = State::done;
-  sanitizers::release(&owner->end_key_);
-}
-
-void Block::Thread::wait(State at) {
-  state = at;
-  fiber->leave();
-  if (owner->abandoned_) throw Abandoned{};
-}
-
-// The thread is released before it sleeps and acquires when it wakes, which is after all have come: `met`
-// grows in between.
-void Block::Thread::sync_threads() {
-  void* key = owner->meetings_.back()->of_block.key();
-  sanitizers::release(key);
-  wait(State::at_block_barrier);
-  sanitizers::acquire(key);
-}
-
-void Block::Thread::sync_warp() {
-  void* key = owner->meetings_.back()->of_warps[index / kWarp].key();
-  sanitizers::release(key);
-  wait(State::at_warp_barrier);
-  sanitizers::acquire(key);
-}
-
-// Shuffles and votes hand over values but order no memory (CUDA C++ programming guide, "Warp Shuffle
-// Functions").
-std::uint64_t Block::Thread::exchange(std::uint64_t brought, unsigned lane) {
-  value = brought;
-  from = lane;
-  wait(State::at_exchange);
-  return result;
-}
-
-std::uint32_t Block::Thread::ballot(bool vote) {
-  value = vote ? 1 : 0;
-  wait(State::at_ballot);
-  return static_cast<std::uint32_t>(result);
-}
-
-const std::uint64_t* Block::Thread::show(const std::uint64_t* brought, std::size_t count) {
-  own = brought;
-  words = count;
-  wait(State::at_show);
-  return owner->shown_.data() + index / kWarp * kWarp * kMostWords;
-}
-
-void Block::Thread::fail(const std::string& what) const {
-  throw KernelError("thread " + std::to_string(index) + " of block (" + std::to_string(block.x) + ", " +
-                    std::to_string(block.y) + ", " + std::to_string(block.z) + ") " + what);
-}
-
-void Block::Thread::check_global(const void* address, std::size_t bytes, const char* what) const {
-  if (!aligned(address, bytes))
-    fail(std::string(what) + " " + std::to_string(bytes) +
-         " bytes at an address that is not a multiple of them");
-  if (owner->settings_.memory != nullptr) owner->settings_.memory->check(address, bytes, what);
-}
-
-void Block::Thread::reads(const void* address, std::size_t bytes, bool streaming) {
-  check_global(address, bytes, "reads");
-  if (owner->settings_.counter == nullptr) return;
-  owner->accesses_[index].push_back({.address = reinterpret_cast<std::uintptr_t>(address),
-                                     .bytes = static_cast<std::uint32_t>(bytes),
-                                     .streaming = streaming});
-}
-
-void Block::Thread::writes(const void* address, std::size_t bytes) {
-  check_global(address, bytes, "writes");
-  if (owner->settings_.counter == nullptr) return;
-  owner->accesses_[index].push_back({.address = reinterpret_cast<std::uintptr_t>(address),
-                                     .bytes = static_cast<std::uint32_t>(bytes),
-                                     .write = true});
-}
-
-// From here to the wait the target holds neither what it did nor what it will.
-void Block::Thread::copy_async(void* to, const void* from_global, std::size_t bytes) {
-  if (!aligned(to, bytes)) fail("copies asynchronously to a misaligned address");
-  const GuardedBytes& shared = owner->shared_.back();
-  const auto* target = static_cast<const std::byte*>(to);
-  if (target < shared.data() || target + bytes > shared.data() + shared.size())
-    fail("copies asynchronously beyond its block's shared memory");
-  std::memset(to, 0xFF, bytes);
-  copies.push_back({to, from_global, bytes, groups});
-}
-
-void Block::Thread::wait_copies(int groups_left) {
-  std::erase_if(copies, [&](const PendingCopy& copy) {
-    if (copy.group >= groups - groups_left) return false;
-    std::memcpy(copy.to, copy.from, copy.bytes);
-    return true;
-  });
-}
-
-// --- on the launch's stack ---
 
 void Block::go_on(Thread& thread) {
   HostThread::current() = &thread;
@@ -211,6 +96,7 @@ void Block::settle_warp(unsigned first, unsigned last) {
 bool Block::release() {
   bool released = false;
   bool of_a_warp = false;
+  const Thread* waits_for_bytes = nullptr;
   unsigned done = 0;
   unsigned at_barrier = 0;
   for (unsigned first = 0; first < threads_; first += kWarp) {
@@ -222,15 +108,24 @@ bool Block::release() {
       together = together && state == at;
       done += state == State::done ? 1 : 0;
       at_barrier += state == State::at_block_barrier ? 1 : 0;
-      of_a_warp = of_a_warp || (state != State::done && state != State::at_block_barrier);
+      if (state == State::at_copies) {
+        waits_for_bytes = &all_[t];
+        if (all_[t].changes == barriers().changes()) continue;
+        all_[t].state = State::ready;
+        released = true;
+      } else {
+        of_a_warp = of_a_warp || (state != State::done && state != State::at_block_barrier);
+      }
     }
-    if (together && at != State::at_block_barrier && at != State::done) {
+    if (together && at != State::at_block_barrier && at != State::at_copies && at != State::done) {
       settle_warp(first, last);
       released = true;
     }
   }
   if (released) return true;
   if (done == threads_) return false;
+  if (waits_for_bytes != nullptr)
+    waits_for_bytes->fail("waits at a barrier of copies for what nothing brings");
   if (at_barrier < threads_) fail_unmet(of_a_warp);
   count_all();
   ++meetings_.back()->of_block.met;
@@ -265,6 +160,7 @@ void Block::begin(Index3 index) {
     sanitizers::release(&start_key_);
   } else {
     shared_.back().forget_contents();
+    barriers() = {};
   }
   for (Thread& thread : all_) {
     thread.block = index;
@@ -297,6 +193,7 @@ void Block::run(Index3 index) {
     } while (release());
     count_all();
     check_shared();
+    if (const std::string left = barriers().left_over(); !left.empty()) all_.front().fail(left);
   } catch (...) {
     abandon();
     throw;

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/geometry.h"
 #include "kernels/cuda/host_thread.h"
+#include "tests/cuda/copy_barriers.h"
 #include "tests/cuda/device_memory.h"
 #include "tests/cuda/executor.h"
 #include "tests/cuda/guarded.h"
@@ -47,6 +48,7 @@ class Block {
     at_exchange,
     at_ballot,
     at_show,
+    at_copies,
     done
   };
 
@@ -74,7 +76,8 @@ class Block {
     const std::uint64_t* own = nullptr;  // or brings as words
     std::size_t words = 0;
     std::vector<PendingCopy> copies;
-    int groups = 0;  // committed
+    int groups = 0;             // committed
+    std::uint64_t changes = 0;  // of the block's barriers of copies when it began to wait at one
 
     void sync_threads() override;
     void sync_warp() override;
@@ -86,12 +89,24 @@ class Block {
     void copy_async(void* shared, const void* global, std::size_t bytes) override;
     void commit_copies() override { ++groups; }
     void wait_copies(int groups_left) override;
+    std::uint64_t make_barrier(const void* barrier, unsigned arrivals) override;
+    void fence_copies() override { owner->barriers().fence(index); }
+    void expect_bytes(const void* barrier, std::uint64_t word, unsigned bytes) override;
+    void copy_bulk(void* shared, const void* global, std::size_t bytes, const void* barrier,
+                   std::uint64_t word) override;
+    void wait_for_bytes(const void* barrier, std::uint64_t word, unsigned parity) override;
 
     void body() noexcept;
     void wait(State at);
     void check_global(const void* address, std::size_t bytes, const char* what) const;
+    void check_shared(const void* address, std::size_t bytes, std::size_t alignment, const char* what) const;
+    void fail_if(const std::string& what) const {
+      if (!what.empty()) fail(what);
+    }
     [[noreturn]] void fail(const std::string& what) const;
   };
+
+  CopyBarriers& barriers() { return meetings_.back()->of_copies; }
 
   void begin(Index3 index);
   void go_on(Thread& thread);
@@ -123,6 +138,7 @@ class Block {
   struct Meetings {
     Meeting of_block;
     std::vector<Meeting> of_warps;
+    CopyBarriers of_copies;
   };
   std::vector<std::unique_ptr<Meetings>> meetings_;  // the last ones are this block's
   char start_key_ = 0;

@@ -8,7 +8,9 @@
 // - an access through platform.cuh at an address that is no multiple of its size, or beyond the memory the
 //   launch may touch (touch_only);
 // - a write beyond the block's shared memory: found when the block ends, by an address sanitizer at once;
-// - an asynchronous copy that is misaligned, goes beyond shared memory, or is not waited for.
+// - an asynchronous copy that is misaligned, goes beyond shared memory, or is not waited for; of bulk copies
+//   too a barrier that is not made, not fenced, written over, or does not get the bytes that it expects
+//   (copy_barriers.h).
 // Everything else shows in the results: shared memory that was never written is NaN; so is the target of an
 // asynchronous copy until the wait that covers it; and results that depend on the order of blocks or threads
 // differ from order to order (order.h). Races are found by tests/cuda/races.

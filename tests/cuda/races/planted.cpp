@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "kernels/cuda/platform.cuh"
+#include "kernels/cuda/bulk_copy.cuh"
 #include "tests/cuda/executor.h"
 #include "tests/cuda/races/races.h"
 
@@ -92,6 +92,54 @@ struct CopyWithoutBarrier {
   }
 };
 
+// Two chunks in one place, the second asked for before all have read the first.
+template <bool Defect>
+struct BulkCopyOverWhatIsRead {
+  using Params = cuda::Params;
+  static constexpr unsigned kThreads = kThreadsABlock;
+  static void run(const Params& p, std::byte* shared) {
+    auto* barriers = reinterpret_cast<CopyBarrier*>(shared + 4 * kThreads);
+    const auto ask = [&](unsigned round) {
+      fence_copies();
+      expect_bytes(barriers + round, 4 * kThreads);
+      copy_bulk(shared, p.out, 4 * kThreads, barriers + round);
+    };
+    if (thread_x() == 0) {
+      for (unsigned round = 0; round < 2; ++round) make_barrier(barriers + round, 1);
+      ask(0);
+    }
+    sync_threads();
+    float sum = 0;
+    for (unsigned round = 0; round < 2; ++round) {
+      wait_for_bytes(barriers + round, 0);
+      sum += reinterpret_cast<const float*>(shared)[thread_x()];
+      if (!Defect) sync_threads();
+      if (thread_x() == 0 && round == 0) ask(1);
+    }
+    if (sum == 12345) store(p.out + 4 + thread_x(), sum);
+  }
+};
+
+// Half the threads wait for the chunk, all read it.
+template <bool Defect>
+struct BulkCopyWithoutWait {
+  using Params = cuda::Params;
+  static constexpr unsigned kThreads = kThreadsABlock;
+  static void run(const Params& p, std::byte* shared) {
+    auto* barrier = reinterpret_cast<CopyBarrier*>(shared + 4 * kThreads);
+    if (thread_x() == 0) make_barrier(barrier, 1);
+    sync_threads();
+    if (thread_x() == 0) {
+      fence_copies();
+      expect_bytes(barrier, 4 * kThreads);
+      copy_bulk(shared, p.out, 4 * kThreads, barrier);
+    }
+    if (!Defect || warp() == 0) wait_for_bytes(barrier, 0);
+    const float value = reinterpret_cast<const float*>(shared)[thread_x()];
+    if (value == 12345) store(p.out + 4 + thread_x(), value);
+  }
+};
+
 // The last block adds up what all have left: the others' writes are ordered before it by the counter.
 template <bool Defect>
 struct LastBlockAddsUp {
@@ -146,6 +194,8 @@ bool planted_races_are_found() {
   all = found<WithoutWarpBarrier>("a missing warp barrier") && all;
   all = found<WarpBarrierForABlock>("a warp barrier instead of a block's") && all;
   all = found<CopyWithoutBarrier>("a copy read by another thread") && all;
+  all = found<BulkCopyOverWhatIsRead>("a bulk copy over what is read") && all;
+  all = found<BulkCopyWithoutWait>("a bulk copy that not all wait for") && all;
   all = found<LastBlockAddsUp>("a last block that nothing orders") && all;
   all = found<BlocksThatOverlap>("blocks that overlap") && all;
   return all;
