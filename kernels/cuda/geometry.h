@@ -25,4 +25,19 @@ struct ArchLimits {
   int shared_a_block = 48 << 10;  // without opting in to more
 };
 
+// Of a compute capability, from the same table; of one that is not in it, the least of those since 8.0.
+// Blocks that a launch counts on being resident together are counted with these.
+constexpr int threads_a_multiprocessor(int major, int minor) {
+  if (major == 7) return 1024;
+  const bool data_center = (major == 8 && minor == 0) || major == 9 || major == 10;
+  return data_center ? 2048 : 1536;
+}
+// Bytes, of which each block takes kSharedOfSystem beside its own.
+constexpr int shared_a_multiprocessor(int major, int minor) {
+  if (major == 7) return 64 << 10;
+  if (major == 9 || major == 10) return 228 << 10;
+  return (major == 8 && (minor == 0 || minor == 7) ? 164 : 100) << 10;
+}
+constexpr int kSharedOfSystem = 1 << 10;
+
 }  // namespace memwall::cuda

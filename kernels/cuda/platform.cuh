@@ -35,6 +35,15 @@
 
 namespace memwall::cuda {
 
+// The compute capability that this is compiled for; on the host, one with all there is.
+#if defined(__CUDA_ARCH__)
+constexpr int kCompiledMajor = __CUDA_ARCH__ / 100;
+constexpr int kCompiledMinor = __CUDA_ARCH__ / 10 % 10;
+#else
+constexpr int kCompiledMajor = 9;
+constexpr int kCompiledMinor = 0;
+#endif
+
 // 16-bit floats and 8-bit ones as bits: CUDA's own types are not there where there is no toolkit.
 struct alignas(2) Half {
   std::uint16_t bits;

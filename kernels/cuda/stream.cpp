@@ -5,23 +5,28 @@
 #include "format/checked.h"
 
 namespace memwall::cuda {
+namespace {
 
-unsigned stream_blocks(StreamKind kind, int unroll, std::int64_t vectors, StreamGrid grid,
-                       int multiprocessors) {
-  const std::int64_t resident =
-      static_cast<std::int64_t>(multiprocessors) * resident_stream_blocks(kind, unroll);
-  const std::int64_t spread = std::min(resident, div_up(vectors, kStreamThreads));
-  const std::int64_t batches = div_up(vectors, std::int64_t{kStreamThreads} * unroll);
-  return static_cast<unsigned>(
-      std::max<std::int64_t>(1, grid == StreamGrid::persistent ? spread : std::max(spread, batches)));
+// What one block takes at a time, and what is to be spread over the multiprocessors before any takes more.
+std::int64_t vectors_at_once(const StreamLaunch& launch) {
+  if (launch.path == ReadPath::bulk) return kRingBytes / 16 / launch.unroll;
+  return launch.threads;
 }
 
-StreamLaunch with_geometry(StreamLaunch launch, StreamGrid grid, int multiprocessors) {
-  const bool reads = launch.kind == StreamKind::read;
-  launch.geometry.threads = kStreamThreads;
-  launch.geometry.grid_x = stream_blocks(launch.kind, reads ? launch.unroll : kWriteUnroll,
-                                         launch.params.vectors, grid, multiprocessors);
-  launch.geometry.shared_bytes = reads ? kStreamThreads / kWarp * sizeof(float) : 0;
+}  // namespace
+
+StreamLaunch with_geometry(StreamLaunch launch, StreamGrid grid, const ArchLimits& arch,
+                           int multiprocessors) {
+  const std::int64_t resident =
+      static_cast<std::int64_t>(multiprocessors) * resident_stream_blocks(launch, arch.major, arch.minor);
+  std::int64_t blocks = std::min(resident, div_up(launch.params.vectors, vectors_at_once(launch)));
+  if (grid == StreamGrid::one_pass && launch.path == ReadPath::loads) {
+    const std::int64_t batch = static_cast<std::int64_t>(launch.threads) * stream_unroll(launch);
+    blocks = std::max(blocks, div_up(launch.params.vectors, batch));
+  }
+  launch.geometry.threads = launch.threads;
+  launch.geometry.grid_x = static_cast<unsigned>(std::max<std::int64_t>(1, blocks));
+  launch.geometry.shared_bytes = stream_shared_bytes(launch.kind, launch.path, launch.unroll, launch.threads);
   return launch;
 }
 

@@ -100,7 +100,7 @@ class AddOperands final : public Operands {
            .type = stream_type(type).value(),
            .streaming = way.streaming,
            .params = {.vectors = tensors_.elements() / each, .tail = tensors_.elements() % each}},
-          way.grid, gpu_.properties().multiprocessors));
+          way.grid, gpu_.properties().arch, gpu_.properties().multiprocessors));
     }
   }
 

@@ -1,6 +1,9 @@
 // The memory probes on a GPU.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
 
 #include "bench/cpu_data.h"
 #include "cuda/operands.h"
@@ -13,23 +16,40 @@ namespace {
 constexpr float kScale = 0.4F;
 constexpr std::int64_t kVector = 16;
 
+// The array on which a read's sum is held to the host's: 3 MiB, which end within a vector of every unit that
+// kernels read by, and which blocks for 4 multiprocessors go through several times over.
+constexpr std::int64_t kCheckVectors = 200'003;
+constexpr int kCheckMultiprocessors = 4;
+// 1/8, 1/4, 1/2 or 1: sums of so few are exact in f32, in any order, and one value more or less shows.
+constexpr RandomBits kExactSums{0x01800000U, 0x3E000000U};
+
 struct Way {
   const char* name;
   int unroll;
   StreamGrid grid;
+  bool full = false;
+  unsigned threads = kStreamThreads;
+  ReadPath path = ReadPath::loads;
 };
-constexpr Way kReads[] = {{"4 loads", 4, StreamGrid::persistent},
-                          {"8 loads", 8, StreamGrid::persistent},
-                          {"16 loads", 16, StreamGrid::persistent},
-                          {"4 loads, one pass", 4, StreamGrid::one_pass},
-                          {"8 loads, one pass", 8, StreamGrid::one_pass}};
-constexpr Way kWrites[] = {{"persistent", kWriteUnroll, StreamGrid::persistent},
-                           {"one pass", kWriteUnroll, StreamGrid::one_pass}};
-
-std::vector<Way> ways(const StreamTask& task) {
-  if (task.pattern == StreamPattern::read) return {std::begin(kReads), std::end(kReads)};
-  return {std::begin(kWrites), std::end(kWrites)};
-}
+constexpr Way kReads[] = {
+    {"4 loads", 4, StreamGrid::persistent},
+    {"8 loads", 8, StreamGrid::persistent},
+    {"16 loads", 16, StreamGrid::persistent},
+    {"4 loads, one pass", 4, StreamGrid::one_pass},
+    {"8 loads, one pass", 8, StreamGrid::one_pass},
+    {"4 loads, all threads", 4, StreamGrid::persistent, true},
+    {"4 loads, all threads, one pass", 4, StreamGrid::one_pass, true},
+    {"4 loads, all threads, blocks of 512, one pass", 4, StreamGrid::one_pass, true, 512},
+    {"asynchronous copies", 4, StreamGrid::persistent, false, kStreamThreads, ReadPath::copies},
+    {"bulk copies of 8 KiB", 4, StreamGrid::persistent, false, kStreamThreads, ReadPath::bulk},
+    {"bulk copies of 16 KiB", 2, StreamGrid::persistent, false, kStreamThreads, ReadPath::bulk},
+};
+constexpr Way kWrites[] = {
+    {"persistent", kWriteUnroll, StreamGrid::persistent},
+    {"one pass", kWriteUnroll, StreamGrid::one_pass},
+    {"all threads", kWriteUnroll, StreamGrid::persistent, true},
+    {"all threads, one pass", kWriteUnroll, StreamGrid::one_pass, true},
+};
 
 StreamKind kind_of(StreamPattern pattern) {
   switch (pattern) {
@@ -53,6 +73,48 @@ std::int64_t array_stride(const StreamTask& task) {
   return aligned_256(checked_mul(vectors_of(task), kVector));
 }
 
+// The ways that the GPU's architecture takes: a launch each, without addresses, for an array of `vectors` on
+// `multiprocessors`.
+struct NamedLaunch {
+  const char* name;
+  StreamLaunch launch;
+};
+std::vector<NamedLaunch> launches_of(const StreamTask& task, const GpuProperties& gpu, std::int64_t vectors,
+                                     int multiprocessors) {
+  const bool reads = task.pattern == StreamPattern::read;
+  std::vector<NamedLaunch> launches;
+  for (const Way& way : reads ? std::span<const Way>(kReads) : std::span<const Way>(kWrites)) {
+    const StreamLaunch launch{.kind = kind_of(task.pattern),
+                              .path = way.path,
+                              .unroll = way.unroll,
+                              .threads = way.threads,
+                              .full = way.full,
+                              .streaming = task.nontemporal,
+                              .params = {.vectors = vectors}};
+    if (stream_takes(launch, gpu.arch.major, gpu.arch.minor))
+      launches.push_back({way.name, with_geometry(launch, way.grid, gpu.arch, multiprocessors)});
+  }
+  return launches;
+}
+std::vector<NamedLaunch> launches_of(const StreamTask& task, const GpuProperties& gpu) {
+  return launches_of(task, gpu, vectors_of(task), gpu.multiprocessors);
+}
+// The same ways on what a read is checked with: as many vectors as the array has where those are few.
+std::vector<NamedLaunch> checks_of(const StreamTask& task, const GpuProperties& gpu) {
+  const bool few = vectors_of(task) <= kCheckVectors;
+  return launches_of(task, gpu, std::min(vectors_of(task), kCheckVectors),
+                     few ? gpu.multiprocessors : kCheckMultiprocessors);
+}
+
+// What the launches of a read leave at the most.
+std::int64_t most_sums(const StreamTask& task, const GpuProperties& gpu) {
+  std::int64_t most = 0;
+  for (const auto& launches : {launches_of(task, gpu), checks_of(task, gpu)}) {
+    for (const NamedLaunch& each : launches) most = std::max<std::int64_t>(most, each.launch.geometry.grid_x);
+  }
+  return most;
+}
+
 class StreamOperands final : public Operands {
  public:
   StreamOperands(const StreamTask& task, Context& context, std::int64_t copies, std::uint64_t seed)
@@ -63,20 +125,16 @@ class StreamOperands final : public Operands {
         stride_(array_stride(task)),
         buffer_(gpu_, checked_mul(checked_mul(copies, task.arrays()), stride_)) {
     fill_random(gpu_, buffer_.data(), buffer_.bytes(), kFloat32, seed);
-    std::int64_t most_blocks = 0;
-    for (const Way& way : ways(task)) {
-      launches_.push_back(with_geometry({.kind = kind_of(task.pattern),
-                                         .unroll = way.unroll,
-                                         .streaming = task.nontemporal,
-                                         .params = {.vectors = vectors_}},
-                                        way.grid, gpu_.properties().multiprocessors));
-      most_blocks = std::max<std::int64_t>(most_blocks, launches_.back().geometry.grid_x);
-    }
-    if (task.pattern == StreamPattern::read) sums_ = Buffer(gpu_, most_blocks * kFloat);
+    launches_ = launches_of(task, gpu_.properties());
+    if (task.pattern != StreamPattern::read) return;
+    checks_ = checks_of(task, gpu_.properties());
+    sums_ = Buffer(gpu_, most_sums(task, gpu_.properties()) * kFloat);
+    checked_ = Buffer(gpu_, std::min(vectors_, kCheckVectors) * kVector);
+    fill_random(gpu_, checked_.data(), checked_.bytes(), kExactSums, seed);
   }
 
   void launch(std::size_t variant, std::int64_t turn) override {
-    StreamLaunch launch = launches_[variant];
+    StreamLaunch launch = launches_[variant].launch;
     launch.params.a = array(turn, 0);
     launch.params.b = array(turn, 1);
     launch.params.c = array(turn, task_.arrays() - 1);
@@ -99,32 +157,36 @@ class StreamOperands final : public Operands {
 
  private:
   static constexpr std::int64_t kFloat = 4;
+  static constexpr double kExactTolerance = 1e-6;
 
   std::int64_t elements() const { return vectors_ * (kVector / kFloat); }
   std::byte* array(std::int64_t turn, std::int64_t index) const {
     return buffer_.data() + ((turn % copies_) * task_.arrays() + index) * stride_;
   }
 
-  // The blocks' sums together against a float64 sum of the whole array.
+  // The blocks' sums together against the host's, on the small array; and of the whole array, which the host
+  // need not see, that every block has left one.
   Check check_read(std::size_t variant) {
-    const std::int64_t blocks = launches_[variant].geometry.grid_x;
-    poison(gpu_, sums_.data(), blocks * kFloat);
-    launch(variant, 0);
-    double sum = 0;
-    double magnitudes = 0;
-    constexpr std::int64_t kChunk = std::int64_t{1} << 22;  // the host need not hold all of it
-    for (std::int64_t at = 0; at < elements(); at += kChunk) {
-      const std::int64_t count = std::min(kChunk, elements() - at);
-      for (const float value : download<float>(gpu_, array(0, 0) + at * kFloat, count)) {
+    if (!expected_) {
+      double sum = 0;
+      for (const float value : download<float>(gpu_, checked_.data(), checked_.bytes() / kFloat))
         sum += static_cast<double>(value);
-        magnitudes += std::abs(static_cast<double>(value));
-      }
+      expected_ = sum;
     }
+    StreamLaunch small = checks_[variant].launch;
+    small.params.a = checked_.data();
+    small.params.sums = sums_.as<float>();
+    poison(gpu_, sums_.data(), sums_.bytes());
+    gpu_.launch(small);
     double measured = 0;
-    for (const float part : download<float>(gpu_, sums_.data(), blocks))
+    for (const float part : download<float>(gpu_, sums_.data(), small.geometry.grid_x))
       measured += static_cast<double>(part);
     Comparison comparison;
-    comparison.add(measured, sum, dot_tolerance(elements(), magnitudes));
+    comparison.add(measured, *expected_, kExactTolerance);
+    poison(gpu_, sums_.data(), sums_.bytes());
+    launch(variant, 0);
+    for (const float part : download<float>(gpu_, sums_.data(), launches_[variant].launch.geometry.grid_x))
+      comparison.add(std::isfinite(part) ? 0 : std::numeric_limits<double>::quiet_NaN(), 0, 1);
     return comparison.result();
   }
 
@@ -170,15 +232,20 @@ class StreamOperands final : public Operands {
   std::int64_t vectors_;
   std::int64_t stride_;
   Buffer buffer_;
+  std::vector<NamedLaunch> launches_;
+  // Of a read alone.
+  std::vector<NamedLaunch> checks_;
   Buffer sums_;
-  std::vector<StreamLaunch> launches_;  // a variant each, without addresses
+  Buffer checked_;
+  std::optional<double> expected_;  // the sum of `checked_`
 };
 
 }  // namespace
 
-std::vector<Variant> variants_of(const StreamTask& task, Context&) {
+std::vector<Variant> variants_of(const StreamTask& task, Context& context) {
   std::vector<Variant> variants;
-  for (const Way& way : ways(task)) variants.push_back({way.name, 0});
+  for (const NamedLaunch& each : launches_of(task, context.gpu.properties()))
+    variants.push_back({each.name, 0});
   return variants;
 }
 
@@ -186,11 +253,8 @@ Footprint footprint_of(const StreamTask& task, Context& context) {
   Footprint footprint;
   footprint.copy_bytes = checked_mul(array_stride(task), task.arrays());
   if (task.pattern == StreamPattern::read) {
-    for (const Way& way : ways(task)) {
-      const std::int64_t blocks = stream_blocks(StreamKind::read, way.unroll, vectors_of(task), way.grid,
-                                                context.gpu.properties().multiprocessors);
-      footprint.fixed_bytes = std::max(footprint.fixed_bytes, blocks * 4);
-    }
+    footprint.fixed_bytes =
+        most_sums(task, context.gpu.properties()) * 4 + std::min(vectors_of(task), kCheckVectors) * kVector;
   }
   return footprint;
 }

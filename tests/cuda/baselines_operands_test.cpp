@@ -1,6 +1,9 @@
 // The operands of the memory probes and of the baselines.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <variant>
+
 #include "tests/cuda/operands_support.h"
 
 namespace memwall::cuda {
@@ -13,9 +16,74 @@ TEST(CudaStreamOperands, EveryPatternHoldsToFloat64) {
     for (const bool nontemporal : {false, true}) {
       const StreamTask task{.pattern = pattern, .nontemporal = nontemporal, .bytes = 9'000};
       const std::size_t variants = hold_to_checks(gpu, "stream", task);
-      EXPECT_EQ(variants, pattern == StreamPattern::read ? 5U : 2U);
+      EXPECT_EQ(variants, pattern == StreamPattern::read ? 11U : 4U);
       if (pattern == StreamPattern::read) break;
     }
+  }
+}
+
+TEST(CudaStreamOperands, WaysAreThoseOfTheArchitecture) {
+  const auto ways = [](int major, int minor, StreamPattern pattern) {
+    IdleGpu gpu(fake_properties(major, minor));
+    return hold_to_checks(gpu, "stream", StreamTask{.pattern = pattern, .bytes = 100'000});
+  };
+  EXPECT_EQ(ways(7, 5, StreamPattern::read), 5U);
+  EXPECT_EQ(ways(8, 0, StreamPattern::read), 9U);
+  EXPECT_EQ(ways(8, 6, StreamPattern::read), 9U);
+  EXPECT_EQ(ways(12, 0, StreamPattern::read), 11U);
+  EXPECT_EQ(ways(7, 5, StreamPattern::triad), 2U);
+  EXPECT_EQ(ways(8, 6, StreamPattern::triad), 4U);
+}
+
+// Twice what a check goes through.
+constexpr std::int64_t kLargeRead = std::int64_t{6400} << 10;
+
+TEST(CudaStreamOperands, LargeReadsAreCheckedOnLittle) {
+  IdleGpu gpu;
+  gpu.gpu.executor().settings().count_traffic = false;
+  Context context(gpu);
+  const StreamTask task{.bytes = kLargeRead};
+  EXPECT_EQ(hold_to_checks(gpu, "large", task), 11U);
+  gpu.idle = false;
+  const auto operands = place(task, context, 1, 1);
+  // The array to compare with, once, and each time two launches' sums.
+  gpu.downloaded = 0;
+  EXPECT_TRUE(operands->check(0).passed());
+  EXPECT_LE(gpu.downloaded, 3'400'000);
+  gpu.downloaded = 0;
+  for (std::size_t v = 1; v < 11; ++v) EXPECT_TRUE(operands->check(v).passed());
+  EXPECT_LE(gpu.downloaded, 10 * 10'000);
+}
+
+TEST(CudaStreamOperands, ChecksSeeOneVectorAndOneBlock) {
+  IdleGpu gpu;
+  gpu.gpu.executor().settings().count_traffic = false;
+  Context context(gpu);
+  for (const std::int64_t bytes : {std::int64_t{9'008}, kLargeRead}) {
+    const auto operands = place(StreamTask{.bytes = bytes}, context, 1, 1);
+    const std::size_t variants = variants_of(StreamTask{.bytes = bytes}, context).size();
+    const auto sees = [&](std::size_t variant, const std::function<void(StreamLaunch&)>& change) {
+      gpu.gpu.tamper = [&](Launch& launch) {
+        if (auto* read = std::get_if<StreamLaunch>(&launch)) change(*read);
+      };
+      const bool passed = operands->check(variant).passed();
+      gpu.gpu.tamper = {};
+      return !passed;
+    };
+    for (std::size_t v = 0; v < variants; ++v) {
+      SCOPED_TRACE(v);
+      EXPECT_FALSE(sees(v, [](StreamLaunch&) {}));
+      EXPECT_TRUE(sees(v, [](StreamLaunch& read) { --read.params.vectors; }));
+      EXPECT_TRUE(sees(v, [](StreamLaunch& read) {
+        read.params.a = static_cast<const std::byte*>(read.params.a) + 16;
+        --read.params.vectors;
+      }));
+    }
+    // One block fewer of the whole array's launch: the array, not what the check compares, lacks its sum.
+    if (bytes != kLargeRead) continue;
+    EXPECT_TRUE(sees(3, [&](StreamLaunch& read) {
+      if (read.params.vectors == bytes / 16) --read.geometry.grid_x;
+    }));
   }
 }
 

@@ -31,6 +31,7 @@ GpuProperties fake_properties(int major, int minor) {
   properties.pci_id = "0000:00:00.0";
   properties.arch.major = major;
   properties.arch.minor = minor;
+  properties.arch.threads_a_multiprocessor = threads_a_multiprocessor(major, minor);
   properties.multiprocessors = 4;
   properties.l2_bytes = std::int64_t{1} << 20;
   properties.total_bytes = std::int64_t{1} << 30;

@@ -16,6 +16,7 @@ class IdleGpu final : public Gpu {
   explicit IdleGpu(GpuProperties properties = fake_properties()) : gpu(std::move(properties)) {}
   FakeGpu gpu;
   bool idle = false;
+  std::int64_t downloaded = 0;  // bytes
 
   const GpuProperties& properties() const override { return gpu.properties(); }
   std::int64_t free_bytes() override { return gpu.free_bytes(); }
@@ -23,6 +24,7 @@ class IdleGpu final : public Gpu {
   void release(void* memory) noexcept override { gpu.release(memory); }
   void upload(void* to, const void* from, std::int64_t bytes) override { gpu.upload(to, from, bytes); }
   void download(void* to, const void* from, std::int64_t bytes) override {
+    downloaded += bytes;
     if (bytes > 0) gpu.download(to, from, bytes);
   }
   void zero(void* memory, std::int64_t bytes) override { gpu.zero(memory, bytes); }
