@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <iostream>
+
 #include "cuda/load.h"
 #include "tests/cli/process.h"
 #include "tests/cuda/gpu_fixture.h"
@@ -38,6 +41,19 @@ TEST(CudaModule, LoadsAndSaysWhatItFinds) {
     EXPECT_THAT(error.what(), HasSubstr("driver"));
     EXPECT_EQ(failure_of([&] { runtime->open(0); }), error.what());
   }
+}
+
+// In a process of its own: the libraries are looked for once.
+TEST(CudaModule, RunsWithoutCublasAndSaysWhereToPutIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const EnvironmentVariable named("MEMWALL_CUBLAS", "/nowhere");
+  const auto look = [] {
+    const Versions versions = load_module(MEMWALL_BUILT_MODULE)->versions();
+    std::cerr << versions.no_cublas;
+    std::exit(versions.cublas.empty() && !versions.runtime.empty() ? 0 : 1);
+  };
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0),
+              MEMWALL_CUDA_WITH_CUBLAS ? "MEMWALL_CUBLAS can name its folder" : "without cuBLAS's headers");
 }
 
 // What it links: the C++ and the system's libraries, none of CUDA's.

@@ -30,8 +30,10 @@ void require_code(const GpuProperties& properties) {
   cudaFuncAttributes attributes{};
   const cudaError_t status = cudaFuncGetAttributes(
       &attributes, reinterpret_cast<const void*>(&entry<DelayKernel, DelayKernel::kThreads>));
+  // The last three where there is PTX alone, and the driver cannot compile it.
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
-      status == cudaErrorUnsupportedPtxVersion) {
+      status == cudaErrorUnsupportedPtxVersion || status == cudaErrorJitCompilerNotFound ||
+      status == cudaErrorJitCompilationDisabled) {
     (void)cudaGetLastError();
     throw RunError("memwall was built for CUDA architectures " MEMWALL_CUDA_BUILT_FOR ", not for sm_" +
                    std::to_string(properties.arch.major) + std::to_string(properties.arch.minor) + ", the " +

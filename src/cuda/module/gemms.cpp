@@ -20,6 +20,7 @@ Gemms::Plan& Gemms::plan(const GemmProblem& p) {
       plan.arms.back().id = plan.first_lt + arm.id;
     }
   } catch (const UnsupportedError& error) {
+    (void)cudaGetLastError();
     plan.lt.reset();
     plan.why_no_lt = error.what();
     plan.arms.push_back({"cublasLt", 0, plan.first_lt});

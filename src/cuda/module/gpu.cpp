@@ -226,7 +226,11 @@ class CudaGpu final : public Gpu {
 }  // namespace
 
 std::unique_ptr<Gpu> open_gpu(int device, std::string& no_library) {
-  return std::make_unique<CudaGpu>(read_properties(device), no_library);
+  try {
+    return std::make_unique<CudaGpu>(read_properties(device), no_library);
+  } catch (const DeviceLost& error) {
+    throw RunError(error.what());
+  }
 }
 
 }  // namespace memwall::cuda

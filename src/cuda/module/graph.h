@@ -16,11 +16,13 @@ class Capture {
   }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
-  // Where the launches threw: the stream is usable again, and what was recorded is dropped.
+  // Where the launches threw, which may have spoilt the capture: the stream is usable again, what was
+  // recorded is dropped, and so is CUDA's record of the error.
   ~Capture() {
     if (stream_ == nullptr) return;
     Handle<cudaGraph_t, cudaGraphDestroy> dropped;
-    let_go(cudaStreamEndCapture(stream_, dropped.out()));
+    (void)cudaStreamEndCapture(stream_, dropped.out());
+    (void)cudaGetLastError();
   }
 
   Handle<cudaGraph_t, cudaGraphDestroy> end() {
