@@ -47,7 +47,7 @@ name=memwall-gpu-sm_$arch
 find_blas() {
   local library
   for library in /usr/lib/*-linux-gnu/blas/libblas.so.3 /usr/lib64/libcblas.so.3; do
-    if [[ -e $library ]] && objdump -T "$library" | grep -qw cblas_sgemm; then
+    if [[ -e $library ]] && objdump -T "$library" | grep -w cblas_sgemm >/dev/null; then
       echo "$library"
       return
     fi
@@ -105,5 +105,6 @@ if ((bytes > most_bytes)); then
   rm -- "$file"
   fail "the archive would take $((bytes >> 20)) MiB, more than the $((most_bytes >> 20)) that a bundle may"
 fi
-say "$file: $(((bytes + 52428) / 104858)) tenths of a MiB, glibc $(cat "$folder/glibc") or later"
+tenths=$(((bytes * 10 + (1 << 19)) >> 20))
+say "$file: ${tenths%?}.${tenths: -1} MiB, for glibc $(cat "$folder/glibc") or later"
 (cd "$folder" && find bin lib -type f -printf '%s %p\n' | sort -k 2)

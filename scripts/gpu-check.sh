@@ -118,10 +118,11 @@ write_page() {
 
 # All of the results, in one file that is either the last one or this one.
 write_archive() {
-  local status=0
-  tar -czf "$archive.new" -C "$(dirname -- "$output")" -- "$(basename -- "$output")" 2>/dev/null || status=$?
-  # 1: a file grew meanwhile.
-  if ((status <= 1)) && mv -f -- "$archive.new" "$archive"; then return; fi
+  local statuses
+  tar -C "$(dirname -- "$output")" -cf - -- "$(basename -- "$output")" 2>/dev/null | gzip >"$archive.new"
+  statuses=("${PIPESTATUS[@]}")
+  # tar's 1: a file grew meanwhile.
+  if ((statuses[0] <= 1 && statuses[1] == 0)) && mv -f -- "$archive.new" "$archive"; then return; fi
   say "$archive cannot be written"
   failed=1
 }

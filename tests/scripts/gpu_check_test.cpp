@@ -29,6 +29,9 @@ using ::testing::StartsWith;
 
 constexpr const char* kScript = MEMWALL_SOURCE_DIR "/scripts/gpu-check.sh";
 
+// The real tests, of those few that a small machine runs.
+const std::string kSmoke = "case $1 in *=CudaGpuSmoke*) exec '" MEMWALL_GPU_TESTS "' \"$@\" ;; esac\n";
+
 // A folder that looks like a build: the real memwall, a small model, and a program for the tests that need a
 // GPU, which says what GoogleTest would.
 class ScriptGpuCheck : public ::testing::Test {
@@ -113,6 +116,7 @@ class ScriptGpuCheck : public ::testing::Test {
 };
 
 TEST_F(ScriptGpuCheck, RunsEveryPartInOrder) {
+  tests_say(kSmoke + "echo '[       OK ] CudaGpu.Works (1 ms)'");
   fs::create_directory(folder_ / "bin");
   program("bin/compute-sanitizer", "shift 6; exec \"$@\"");
   ::setenv("CUDA_HOME", folder_.path().c_str(), 1);
@@ -144,6 +148,24 @@ TEST_F(ScriptGpuCheck, APartThatFailsStopsNoOther) {
                                             "smoke: ended by SIGSEGV", StartsWith("sanitizer: not run"),
                                             "gpu-tests: failed with status 3", "measure: passed"));
   EXPECT_THAT(from_archive("summary.md"), HasSubstr("| smoke | ended by SIGSEGV |"));
+}
+
+// Faults of the machine under the real smoke test.
+TEST_F(ScriptGpuCheck, TheSmokeTestFindsAGpuThatIsNotWell) {
+  memwall_says("exit 0");
+  tests_say(kSmoke + "echo '[       OK ] CudaGpu.Works (1 ms)'");
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"wrong-at:AttentionKernel", "smoke: failed with status 1"},
+      {"lost-at:FillKernel", "smoke: failed with status 1"},
+      {"crashes-at:LinearKernel", "smoke: ended by SIGSEGV"},
+      {"hangs-at:LinearKernel", "smoke: stopped at its limit of 2 s"},
+      {"does-not-open", "smoke: failed with status 1"}};
+  for (const auto& [fault, outcome] : faults) {
+    EXPECT_EQ(check("executes," + fault, {"--limit", "smoke=2"}).status, 1) << fault;
+    EXPECT_THAT(archived_steps(),
+                IsSupersetOf(std::vector<std::string>{outcome, "gpu-tests: passed", "measure: passed"}))
+        << fault;
+  }
 }
 
 TEST_F(ScriptGpuCheck, APartThatHangsIsStoppedAtItsLimit) {
