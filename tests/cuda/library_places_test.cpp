@@ -134,6 +134,8 @@ TEST_F(CudaLibraryPlaces, WhyThereIsNoneIsOneLine) {
   EXPECT_THAT(words, HasSubstr("for which memwall was built, but "));
   EXPECT_THAT(words, HasSubstr("usr/local/cuda/lib64/libcublas.so.12; "));
   EXPECT_THAT(words, Not(HasSubstr("\n")));
+  EXPECT_EQ(no_library_words("", find({{"MEMWALL_CUBLAS", "/nowhere"}}), 13),
+            "libcublas.so.13 was not found in /nowhere, which MEMWALL_CUBLAS names");
 }
 
 }  // namespace

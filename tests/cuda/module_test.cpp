@@ -44,7 +44,7 @@ TEST(CudaModule, LoadsAndSaysWhatItFinds) {
 }
 
 // In a process of its own: the libraries are looked for once.
-TEST(CudaModule, RunsWithoutCublasAndSaysWhereToPutIt) {
+TEST(CudaModule, LoadsWithoutCublasAndSaysWhy) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const EnvironmentVariable named("MEMWALL_CUBLAS", "/nowhere");
   const auto look = [] {
@@ -52,8 +52,9 @@ TEST(CudaModule, RunsWithoutCublasAndSaysWhereToPutIt) {
     std::cerr << versions.no_cublas;
     std::exit(versions.cublas.empty() && !versions.runtime.empty() ? 0 : 1);
   };
-  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0),
-              MEMWALL_CUDA_WITH_CUBLAS ? "MEMWALL_CUBLAS can name its folder" : "without cuBLAS's headers");
+  EXPECT_EXIT(
+      look(), ::testing::ExitedWithCode(0),
+      MEMWALL_CUDA_WITH_CUBLAS ? "in /nowhere, which MEMWALL_CUBLAS names" : "without cuBLAS's headers");
 }
 
 // What it links: the C++ and the system's libraries, none of CUDA's.

@@ -102,6 +102,7 @@ LibraryRoots library_roots(const std::function<const char*(const char*)>& enviro
 LibraryPlaces library_places(const LibraryRoots& roots, int major) {
   const std::string ending = ".so." + std::to_string(major);
   LibraryPlaces found;
+  found.named = roots.named;
   if (roots.named.empty()) found.places.push_back({"libcublasLt" + ending, "libcublas" + ending});
   std::set<fs::path> seen;
   for (const fs::path& folder : folders_of(roots)) {
@@ -123,12 +124,14 @@ LibraryPlaces library_places(const LibraryRoots& roots, int major) {
 
 std::string no_library_words(const std::string& last, const LibraryPlaces& found, int major) {
   std::string words = "libcublas.so." + std::to_string(major) + " was not found";
+  if (!found.named.empty()) words += " in " + found.named;
   if (!found.others.empty()) {
     words += ", for which memwall was built, but " + found.others.front();
   } else if (!last.empty()) {
     words += " (" + last + ')';
   }
-  return words + "; MEMWALL_CUBLAS can name its folder";
+  const bool named = !found.named.empty();
+  return words + (named ? ", which MEMWALL_CUBLAS names" : "; MEMWALL_CUBLAS can name its folder");
 }
 
 }  // namespace memwall::cuda

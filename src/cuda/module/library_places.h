@@ -26,6 +26,7 @@ struct LibraryPlace {
 };
 
 struct LibraryPlaces {
+  std::string named;                 // MEMWALL_CUBLAS
   std::vector<LibraryPlace> places;  // of the wanted major version, the first one first
   std::vector<std::string> others;   // files of other versions, which are not
 };
