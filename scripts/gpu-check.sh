@@ -24,7 +24,7 @@ readonly total_seconds=470  # in all, with a margin for what ends late
 declare -A limits=(
   [configure]=40
   [build]=200
-  [facts]=10
+  [facts]=15
   [devices]=15
   [smoke]=20
   [sanitizer]=60
@@ -177,7 +177,7 @@ run() {
     return
   fi
   say "$part (at most $limit s): $*"
-  grace=$((limit < 20 ? limit / 2 : 10))
+  grace=$((limit < 40 ? (limit + 3) / 4 : 10))
   # SIGTERM: memwall then writes what it has measured.
   timeout --signal=TERM --kill-after="$grace" $((limit - grace)) "$@" >"$output/$part.log" 2>&1 </dev/null &
   process=$!
