@@ -118,6 +118,22 @@ TEST_F(CudaNvml, LivesWithoutSingleFunctions) {
   EXPECT_THAT(clocks.slowed_by, IsEmpty());
 }
 
+// As in a container or a slice of a GPU that grants nothing.
+TEST_F(CudaNvml, LivesWithoutPermission) {
+  auto refusing = library();
+  const auto refuse = +[](void*, int, unsigned* value) {
+    *value = 123;
+    return 4;  // NVML_ERROR_NO_PERMISSION
+  };
+  for (const char* name : {"nvmlDeviceGetClockInfo", "nvmlDeviceGetTemperature"})
+    refusing[name] = reinterpret_cast<void*>(refuse);
+  const Clocks clocks = Nvml("0000:3b:00.0", lookup_in(refusing)).clocks();
+  EXPECT_TRUE(clocks.available);
+  EXPECT_EQ(clocks.sm_MHz, 0);
+  EXPECT_EQ(clocks.temperature_C, 0);
+  EXPECT_DOUBLE_EQ(clocks.power_W, 123.5);
+}
+
 TEST_F(CudaNvml, NamesEveryReasonButIdleness) {
   EXPECT_THAT(slowed_by(0x1), IsEmpty());
   EXPECT_EQ(slowed_by(0x1FF).size(), 8U);
