@@ -17,6 +17,10 @@ def number(value, digits=4):
     return "" if value is None else f"{value:.{digits}g}"
 
 
+def tera(giga):
+    return None if giga is None else giga / 1e3
+
+
 def percent(value):
     return "" if value is None else f"{100 * value:.0f} %"
 
@@ -34,7 +38,8 @@ def devices(found):
         for d in found["devices"]
     ]
     cuda = found["cuda"]
-    text = table(["device", "name", "architecture", "peak GB/s", "card"], rows)
+    text = f"memwall {found['memwall']['version']}, {found['memwall']['time']}\n\n"
+    text += table(["device", "name", "architecture", "peak GB/s", "card"], rows)
     if not cuda["available"]:
         return text + f"\nNo GPU: {cuda['why_not']}\n"
     libraries = [f"{name} {cuda[key]}" for name, key in (("cuBLAS", "cublas"), ("cuBLASLt", "cublasLt")) if cuda.get(key)]
@@ -57,7 +62,7 @@ def ceilings(found):
         text += "\n"
     if launch:
         text += f"\na launch: {number(launch['t0_us'], 3)} us beside {number(launch['GBps'])} GB/s\n"
-    rows = [(kind, number(p["GFLOPs"] / 1e3), number(p["median_GFLOPs"] / 1e3), p["by"])
+    rows = [(kind, number(tera(p.get("GFLOPs"))), number(tera(p.get("median_GFLOPs"))), p.get("by") or "")
             for kind, p in (device.get("peaks") or {}).items()]
     if rows:
         text += "\n" + table(["peak", "TFLOP/s", "median", "by"], rows)
@@ -122,35 +127,48 @@ def failures(found):
             for (name, why), places in reasons.items()]
 
 
-def measured(found):
-    text = ceilings(found)
-    text += f"\n## {found['model']['title']}, decode\n\n"
+def decode(found):
+    text = f"## {found['model']['title']}, decode\n\n"
     if found.get("incomplete"):
         text += "The run was stopped: what was measured until then.\n\n"
-    text += table(["weights", "context", "batch", "sum of parts, ms", "step, ms", "tokens/s", "GB/s", "of read", ""],
-                  steps(found))
+    return text + table(
+        ["weights", "context", "batch", "sum of parts, ms", "step, ms", "tokens/s", "GB/s", "of read", ""], steps(found))
+
+
+def shares(found):
     rows, batches = ops(found)
-    text += "\nEach op's share of the read bandwidth, and the kernel that reached it:\n\n"
-    text += table(["weights", "context", "op", *(f"batch {b}" for b in batches)], rows)
+    return "Each op's share of the read bandwidth, and the kernel that reached it:\n\n" + table(
+        ["weights", "context", "op", *(f"batch {b}" for b in batches)], rows)
+
+
+def left_out(found):
     rows = failures(found)
-    if rows:
-        text += "\nWays that failed, and are left out:\n\n" + table(["way", "why", "where"], rows)
-    if found.get("warnings"):
-        text += "\n" + "".join(f"- {w}\n" for w in found["warnings"])
-    return text
+    return "Ways that failed, and are left out:\n\n" + table(["way", "why", "where"], rows) if rows else ""
+
+
+def warnings(found):
+    return "".join(f"- {w}\n" for w in found.get("warnings") or [])
+
+
+def section(make, found):
+    """A section's text. What a run left behind when it was stopped may lack anything."""
+    try:
+        return make(found)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return f"{make.__name__} cannot be shown: {type(error).__name__}: {error}\n"
 
 
 def main():
     folder = Path(sys.argv[1])
-    print("# GPU check\n")
     outcomes = [line.split("\t") for line in (folder / "steps.tsv").read_text(encoding="utf-8").splitlines()]
-    print(table(["step", "outcome", "s"], outcomes))
+    sections = ["# GPU check\n", table(["step", "outcome", "s"], outcomes)]
     found = load(folder / "devices.json")
     if found:
-        print(f"memwall {found['memwall']['version']}, {found['memwall']['time']}\n\n" + devices(found))
+        sections += [section(devices, found)]
     found = load(folder / "measure.json")
     if found:
-        print(measured(found), end="")
+        sections += [section(make, found) for make in (ceilings, decode, shares, left_out, warnings)]
+    print("\n".join(text for text in sections if text), end="")
 
 
 if __name__ == "__main__":

@@ -130,6 +130,49 @@ TEST_F(ScriptGpuCheck, RunsEveryPartInOrder) {
        {"| measure | passed |", "## Ceilings", "## tiny, decode", "| bf16 | 16 | q_proj |"})
     EXPECT_THAT(summary, HasSubstr(part));
   EXPECT_THAT(from_archive("facts.log"), HasSubstr("glibc"));
+  EXPECT_THAT(summary, Not(HasSubstr("cannot be shown")));
+}
+
+// What a run tells of ops, variants and steps that failed.
+TEST_F(ScriptGpuCheck, TheSummaryNamesWhatFailed) {
+  if (Process({"python3", "--version"}).wait().status != 0) GTEST_SKIP() << "there is no python3";
+  fs::create_directory(folder_ / "out");
+  write_text(folder_ / "out/steps.tsv", "measure\tfailed with status 1\t9\n");
+  const auto page = [&](const std::string& measured) {
+    write_text(folder_ / "out/measure.json", measured);
+    return Process({"python3", MEMWALL_SOURCE_DIR "/scripts/gpu-summary.py", folder_ / "out"}).wait();
+  };
+  const Finished done = page(R"({"incomplete": true, "model": {"title": "Tiny"}, "warnings": ["hot"],
+    "device": {"streams": [], "read_GBps": 9, "read_variant": "16 loads", "launch": null, "gpu": null,
+      "peaks": {"bf16": {"GFLOPs": 2000, "median_GFLOPs": null, "by": "a library"}}},
+    "decode": [{"batch": 8, "context": 16, "weights": "bf16",
+      "measured": {"ms_per_step": 3, "partial": true, "step_failed": "the GPU was lost"},
+      "ops": [{"name": "q_proj", "of_read_bandwidth": 0.5, "variant": "gemv",
+               "variants": [{"name": "gemv", "us": 3}, {"name": "cublas 1", "us": null, "failed": "no | such arm"}]},
+              {"name": "attention", "not_measured": true, "why": "an illegal access"},
+              {"name": "router", "not_measured": true}]}]})");
+  EXPECT_EQ(done.status, 0) << done.err;
+  for (const char* line :
+       {"| measure | failed with status 1 | 9 |", "read: 9 GB/s by 16 loads", "| bf16 | 2 |  | a library |",
+        "The run was stopped", "| bf16 | 16 | 8 | 3 |  |  |  |  | partial; the GPU was lost |",
+        "| bf16 | 16 | q_proj | 50 % gemv |", "| bf16 | 16 | attention | not measured: an illegal access |",
+        "| bf16 | 16 | router | not measured |",
+        "| cublas 1 | no \\| such arm | q_proj, bf16, batch 8, context 16 |", "- hot"})
+    EXPECT_THAT(done.out, HasSubstr(line));
+  // Half a result takes no other part of the page with it.
+  const Finished half = page(R"({"device": {"read_GBps": 9}, "decode": [{"batch": 8}]})");
+  EXPECT_EQ(half.status, 0) << half.err;
+  EXPECT_THAT(half.out, HasSubstr("read: 9 GB/s"));
+  EXPECT_THAT(half.out, HasSubstr("decode cannot be shown: KeyError"));
+  EXPECT_EQ(page("{").status, 0);
+}
+
+TEST_F(ScriptGpuCheck, APartLeavesNoProcessBehind) {
+  memwall_says("exit 0");
+  tests_say("sleep 600 & echo $! >'" + (folder_ / "left") + "'; echo '[       OK ] CudaGpu.Works (1 ms)'");
+  EXPECT_EQ(check("executes").status, 0);
+  const int left = std::stoi(content_of(folder_ / "left"));
+  EXPECT_TRUE(wait_until([&] { return ::kill(left, 0) != 0; }));
 }
 
 // The first word is what fails, the others what stands in the table of steps.
