@@ -57,6 +57,8 @@ find_blas() {
 for tool in cmake objdump ldd; do command -v "$tool" >/dev/null || fail "there is no $tool"; done
 blas=$(find_blas) || fail "the reference BLAS with a C interface is missing (Debian: libblas3)"
 
+stage=$(mktemp -d)
+trap 'rm -rf -- "$stage"' EXIT
 # Run paths are those of the folder that travels. DT_RPATH, not DT_RUNPATH: it holds for the libraries' own
 # libraries, and for what the program opens at run time, too.
 build=$root/build/gpu-bundle
@@ -64,11 +66,9 @@ if [[ -z ${CMAKE_GENERATOR:-} ]] && command -v ninja >/dev/null; then export CMA
 # shellcheck disable=SC2016 # the dynamic linker knows $ORIGIN
 cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DMEMWALL_BUILD_TESTS=ON -DMEMWALL_CUDA=ON \
   "-DMEMWALL_CUDA_ARCHITECTURES=$arch" -DCMAKE_INSTALL_LIBDIR=lib '-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib;$ORIGIN/..' \
-  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >&2
+  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags 2>&1 | tee "$stage/configured" >&2
 cmake --build "$build" --parallel "$(build_jobs)" --target memwall memwall_cuda memwall_gpu_tests >&2
 
-stage=$(mktemp -d)
-trap 'rm -rf -- "$stage"' EXIT
 folder=$stage/$name
 cmake --install "$build" --strip --prefix "$folder" >/dev/null
 cmake --install "$build" --strip --prefix "$folder" --component gpu_tests >/dev/null
@@ -107,4 +107,6 @@ if ((bytes > most_bytes)); then
 fi
 tenths=$(((bytes * 10 + (1 << 19)) >> 20))
 say "$file: ${tenths%?}.${tenths: -1} MiB, for glibc $(cat "$folder/glibc") or later"
+without=$(grep -o 'without cuBLAS.*' "$stage/configured") || true
+[[ -z $without ]] || say "the CUDA backend is built $without. It measures memwall's own kernels alone"
 (cd "$folder" && find bin lib -type f -printf '%s %p\n' | sort -k 2)
