@@ -65,7 +65,7 @@ std::vector<KernelUse> parse_ptxas(std::string_view report) {
   return uses;
 }
 
-std::vector<std::string> faults_of(const KernelUse& use) {
+std::vector<std::string> faults_of(const KernelUse& use, int blocks) {
   std::vector<std::string> faults;
   const auto fault = [&](const std::string& what) {
     faults.push_back(fmt::format("{} of {}: {}", use.name, use.architecture, what));
@@ -78,8 +78,8 @@ std::vector<std::string> faults_of(const KernelUse& use) {
   if (use.threads == 0) fault("its threads are not told");
   const int warps = (use.threads + 31) / 32;
   const int a_warp = (use.registers * 32 + kWarpUnit - 1) / kWarpUnit * kWarpUnit;
-  if (use.registers > kMostRegisters || warps * a_warp > kRegisters) {
-    fault(fmt::format("{} threads of {} registers are more than a multiprocessor has", use.threads,
+  if (use.registers > kMostRegisters || blocks * warps * a_warp > kRegisters) {
+    fault(fmt::format("{} threads of {} registers are more than a multiprocessor has", blocks * use.threads,
                       use.registers));
   }
   return faults;

@@ -21,9 +21,10 @@ struct KernelUse {
 // Of a report's text; functions that a kernel calls count to it.
 std::vector<KernelUse> parse_ptxas(std::string_view report);
 
-// What is wrong with it, one line a fault; empty where nothing is. A block must get its registers, of which
-// every architecture from sm_75 to sm_120 has 65536 a multiprocessor and 255 a thread, handed out to warps
-// 256 at a time (CUDA C++ programming guide, "Technical Specifications per Compute Capability").
-std::vector<std::string> faults_of(const KernelUse& use);
+// What is wrong with it, one line a fault; empty where nothing is. So many blocks together must get their
+// registers, of which every architecture from sm_75 to sm_120 has 65536 a multiprocessor and 255 a thread,
+// handed out to warps 256 at a time (CUDA C++ programming guide, "Technical Specifications per Compute
+// Capability").
+std::vector<std::string> faults_of(const KernelUse& use, int blocks = 1);
 
 }  // namespace memwall::cuda

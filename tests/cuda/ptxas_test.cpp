@@ -8,6 +8,11 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <typeinfo>
+
+#include "kernels/cuda/stream.cuh"
+#include "tests/cuda/executor.h"
+#include "tests/cuda/stream_support.h"
 
 namespace memwall::cuda {
 namespace {
@@ -50,6 +55,12 @@ TEST(CudaPtxas, ReportsAreRead) {
                           HasSubstr("1024 threads of 72 registers are more than a multiprocessor has")));
 }
 
+TEST(CudaPtxas, BlocksThatShallBeTogetherShareTheRegisters) {
+  const KernelUse use = parse_ptxas(kReport).front();  // 40 registers, 256 threads
+  EXPECT_THAT(faults_of(use, 6), IsEmpty());
+  EXPECT_THAT(faults_of(use, 7), ElementsAre(HasSubstr("1792 threads of 40 registers are more")));
+}
+
 TEST(CudaPtxas, WhatIsNotToldIsAFault) {
   EXPECT_THAT(parse_ptxas("ptxas info    : 0 bytes gmem\n"), IsEmpty());
   KernelUse use;
@@ -68,18 +79,23 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+// Of the object of that source: "stream.cu".
+std::vector<KernelUse> uses_of(const std::string& object) {
+  std::ifstream file(object + ".ptxas");
+  EXPECT_TRUE(file) << object << ".ptxas is missing";
+  std::ostringstream report;
+  report << file.rdbuf();
+  return parse_ptxas(report.str());
+}
+
 TEST(CudaPtxas, NoKernelOfTheModuleSpills) {
   std::set<std::string> architectures;
   for (const std::string& number : split(MEMWALL_CUDA_BUILT_FOR, ',')) architectures.insert("sm_" + number);
   int kernels = 0;
   for (const std::string& object : split(MEMWALL_CUDA_OBJECTS, ':')) {
     if (object.find(".cu.") == std::string::npos) continue;
-    std::ifstream file(object + ".ptxas");
-    ASSERT_TRUE(file) << object << ".ptxas is missing";
-    std::ostringstream report;
-    report << file.rdbuf();
     std::map<std::string, std::set<std::string>> built_for;
-    for (const KernelUse& use : parse_ptxas(report.str())) {
+    for (const KernelUse& use : uses_of(object)) {
       EXPECT_THAT(faults_of(use), IsEmpty());
       built_for[use.name].insert(use.architecture);
     }
@@ -89,7 +105,41 @@ TEST(CudaPtxas, NoKernelOfTheModuleSpills) {
   EXPECT_GT(kernels, 10);
 }
 
+// What dispatch() calls.
+struct EntryName {
+  std::string text;
+  template <class Kernel>
+  void operator()(const Geometry&, const StreamParams&) {
+    text = "entry<" + kernel_name(typeid(Kernel)) + ", ";
+  }
+};
+
+// Their grids count on so many resident blocks (resident_stream_blocks).
+TEST(CudaPtxas, ProbesGetRegistersForTheirResidentBlocks) {
+  int checked = 0;
+  for (const std::string& object : split(MEMWALL_CUDA_OBJECTS, ':')) {
+    if (object.find("/stream.cu.") == std::string::npos) continue;
+    for (const KernelUse& use : uses_of(object)) {
+      const int number = std::stoi(use.architecture.substr(use.architecture.find('_') + 1));
+      for (const StreamLaunch& launch : stream_kernels()) {
+        EntryName name;
+        dispatch(launch, name);
+        if (use.name.find(name.text) == std::string::npos) continue;
+        ++checked;
+        if (!stream_takes(launch, number / 10, number % 10)) continue;
+        EXPECT_THAT(faults_of(use, resident_stream_blocks(launch, number / 10, number % 10)), IsEmpty());
+      }
+    }
+  }
+  const auto architectures = static_cast<int>(split(MEMWALL_CUDA_BUILT_FOR, ',').size());
+  EXPECT_EQ(checked, architectures * static_cast<int>(stream_kernels().size()));
+}
+
 #else
+
+TEST(CudaPtxas, ProbesGetRegistersForTheirResidentBlocks) {
+  GTEST_SKIP() << "the CUDA backend was not built";
+}
 
 TEST(CudaPtxas, NoKernelOfTheModuleSpills) { GTEST_SKIP() << "the CUDA backend was not built"; }
 

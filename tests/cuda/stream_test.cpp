@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/fill.cuh"
 #include "tests/cuda/element_support.h"
+#include "tests/cuda/stream_support.h"
 
 namespace memwall::cuda {
 namespace {
@@ -22,26 +23,6 @@ ArchLimits limits(Architecture of) {
   ArchLimits limits{.major = of.major, .minor = of.minor};
   limits.threads_a_multiprocessor = threads_a_multiprocessor(of.major, of.minor);
   return limits;
-}
-
-// Every kernel that reads.
-std::vector<StreamLaunch> reads() {
-  return {{.unroll = 4},
-          {.unroll = 8},
-          {.unroll = 16},
-          {.full = true},
-          {.threads = 512, .full = true},
-          {.path = ReadPath::copies},
-          {.path = ReadPath::bulk, .unroll = 4},
-          {.path = ReadPath::bulk, .unroll = 2}};
-}
-// And those that write floats, of a kind each.
-std::vector<StreamLaunch> float_writes() {
-  std::vector<StreamLaunch> launches;
-  for (const StreamKind kind : {StreamKind::copy, StreamKind::scale, StreamKind::add, StreamKind::triad}) {
-    for (const bool full : {false, true}) launches.push_back({.kind = kind, .full = full});
-  }
-  return launches;
 }
 
 struct RandomWord {
@@ -76,7 +57,7 @@ void expect_sum(Executor& executor, StreamLaunch launch, StreamGrid grid, std::i
 }
 
 TEST(CudaStream, ReadsSumEverythingOnce) {
-  for (const StreamLaunch& launch : reads()) {
+  for (const StreamLaunch& launch : stream_reads()) {
     for (const StreamGrid grid : {StreamGrid::persistent, StreamGrid::one_pass}) {
       if (grid == StreamGrid::one_pass && launch.path != ReadPath::loads) continue;
       // Less than a warp, a block's batch or ring and a bit, more than twice that of the whole grid.
@@ -95,7 +76,7 @@ TEST(CudaStream, ReadsSumEverythingOnce) {
 TEST(CudaStream, ReadsSumEverythingOnOtherArchitectures) {
   for (const Architecture& of : kArchitectures) {
     Executor executor({.arch = limits(of)});
-    for (const StreamLaunch& launch : reads()) {
+    for (const StreamLaunch& launch : stream_reads()) {
       if (!stream_takes(launch, of.major, of.minor)) continue;
       for (const std::int64_t vectors : {511, 2048, 9001}) {
         expect_sum(executor, launch, StreamGrid::persistent, vectors);
@@ -195,9 +176,7 @@ void expect_grid(const StreamLaunch& kernel, const ArchLimits& arch, int multipr
 }
 
 TEST(CudaStream, GridsFillTheCardAndCoverTheArray) {
-  std::vector<StreamLaunch> kernels = reads();
-  for (const StreamLaunch& launch : float_writes()) kernels.push_back(launch);
-  for (const StreamLaunch& kernel : kernels) {
+  for (const StreamLaunch& kernel : stream_kernels()) {
     for (const Architecture& of : kArchitectures) {
       if (!stream_takes(kernel, of.major, of.minor)) continue;
       for (const int multiprocessors : {1, 30, 132, 188}) expect_grid(kernel, limits(of), multiprocessors);
@@ -218,10 +197,8 @@ TEST(CudaStream, ResidentBlocksFitTheMultiprocessor) {
                              {{8, 6}, 1536, 16, 100 << 10}, {{8, 9}, 1536, 24, 100 << 10},
                              {{9, 0}, 2048, 32, 228 << 10}, {{10, 0}, 2048, 32, 228 << 10},
                              {{12, 0}, 1536, 24, 100 << 10}};
-  std::vector<StreamLaunch> kernels = reads();
-  for (const StreamLaunch& launch : float_writes()) kernels.push_back(launch);
   for (const Room& room : kRooms) {
-    for (StreamLaunch kernel : kernels) {
+    for (StreamLaunch kernel : stream_kernels()) {
       if (!stream_takes(kernel, room.of.major, room.of.minor)) continue;
       const int blocks = resident_stream_blocks(kernel, room.of.major, room.of.minor);
       const int threads = blocks * static_cast<int>(kernel.threads);
