@@ -44,8 +44,7 @@ struct StreamLaunch {
   StreamKind kind = StreamKind::read;
   StreamType type = StreamType::f32;
   ReadPath path = ReadPath::loads;
-  int unroll =
-      4;  // of a read: 16-byte loads in flight a thread, 4, 8 or 16; of a bulk one: chunks a ring, 2 or 4
+  int unroll = 4;                     // of a read: loads in flight a thread, 4, 8 or 16; bulk: chunks a ring
   unsigned threads = kStreamThreads;  // a block; where `full`, 512 too
   bool full = false;       // as many threads as a multiprocessor has, full_unroll loads each: f32 alone
   bool streaming = false;  // stores that pass the caches
@@ -70,14 +69,15 @@ constexpr unsigned stream_shared_bytes(StreamKind kind, ReadPath path, int unrol
 }
 
 // Blocks of a probe that every multiprocessor holds at once; kernels ask the compiler for as many
-// (kMinBlocks). What they must have in flight is bandwidth times latency (Little's law): 29 KiB a
-// multiprocessor where 132 of them share 4.8 TB/s and a load takes 0.8 us (H200), 45 KiB where 148 share 8
+// (kMinBlocks). What they must have in flight is bandwidth times latency (Little's law): 29 kB a
+// multiprocessor where 132 of them share 4.8 TB/s and a load takes 0.8 us (H200), 43 kB where 148 share 8
 // TB/s (B200).
 // - Loads: with 1024 threads or fewer and 65536 registers they fit all architectures, and a thousand threads
 //   with 4 loads each have 64 KiB in flight.
 // - `full`: 2048 threads with 4 loads, 128 KiB: twice the warps to choose from while one waits.
 // - Copies: the rings that shared memory and threads leave room for, 192 KiB of 228 (sm_90), 96 of 100
-//   (sm_86): no registers hold what is in flight.
+//   (sm_86): no registers hold what is in flight. The driver divides a multiprocessor's memory between L1 and
+//   shared so that the latter does not bound the blocks (CUDA C++ programming guide, "Shared Memory" of 9.0).
 constexpr int resident_stream_blocks(const StreamLaunch& launch, int major, int minor) {
   const int by_threads = threads_a_multiprocessor(major, minor) / static_cast<int>(launch.threads);
   if (launch.path != ReadPath::loads) {
