@@ -83,13 +83,13 @@ MEMWALL_DEVICE void copy_bulk(void* shared, const void* global, unsigned bytes, 
 }
 
 // Until the barrier's phase of that parity (of its number) has ended: then this thread sees its bytes. A
-// phase that never ends stops the kernel instead of the machine: each try waits for some time by itself, a
-// million of them for far longer than any copy takes.
+// phase that never ends stops the kernel instead of the machine: after 2^33 cycles, some five seconds.
 MEMWALL_DEVICE void wait_for_bytes(CopyBarrier* barrier, unsigned parity) {
 #ifdef MEMWALL_BULK_COPIES
-  unsigned done = 0;
+  long long since = 0;
   MEMWALL_NO_UNROLL
-  for (unsigned tries = 0; done == 0; ++tries) {
+  for (;;) {
+    unsigned done = 0;
     asm volatile(
         "{\n"
         ".reg .pred done;\n"
@@ -99,7 +99,10 @@ MEMWALL_DEVICE void wait_for_bytes(CopyBarrier* barrier, unsigned parity) {
         : "=r"(done)
         : "r"(detail::shared_address(barrier)), "r"(parity)
         : "memory");
-    if (tries == 1U << 24) __trap();
+    if (done != 0) return;
+    const long long now = clock64();
+    if (since == 0) since = now;
+    if (now - since > 1LL << 33) __trap();
   }
 #elif defined(__CUDACC__)
   __trap();
