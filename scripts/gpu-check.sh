@@ -359,7 +359,8 @@ if [[ $device != cpu ]]; then
   sanitizer_step
   test_step gpu-tests "$tests" '--gtest_filter=CudaGpu*-CudaGpuSmoke*'
 fi
-# One command for all of it: what the device's peaks are is found once.
+# One command for all of it: what the device's peaks are is found once. A GPU that hangs shall leave time for the rest.
+export MEMWALL_GPU_PATIENCE=${MEMWALL_GPU_PATIENCE:-30}
 step measure "$memwall" measure "$model" --device "$device" --weights "$weights" --batch "$batches" \
   --context "$contexts" --prompt 0 --step --format json --output "$output/measure.json"
 

@@ -5,8 +5,8 @@
 
 namespace memwall {
 
-// Thrown by whatever touches the device: a launch broke its context, or it fell off the bus. Every later call of
-// this process fails as well, so that only another process can go on. C++17, since backends include it.
+// Thrown by whatever touches the device: a launch broke its context, or it fell off the bus. Every later call
+// of this process fails as well, so that only another process can go on. C++17, since backends include it.
 class DeviceLost : public RunError {
  public:
   using RunError::RunError;

@@ -78,6 +78,8 @@ RemovedWhenEnded::~RemovedWhenEnded() {
   leave_handlers();
 }
 
+void leave_files_to_parent() { g_file = nullptr; }
+
 SignalsHeld::SignalsHeld() {
   sigset_t endings;
   sigemptyset(&endings);

@@ -35,6 +35,9 @@ class RemovedWhenEnded {
   std::string path_;
 };
 
+// For a child process: the file that a signal would remove is its parent's, and stays.
+void leave_files_to_parent();
+
 // No such signal is delivered to this thread during its life: for steps that a handler must see as one.
 class SignalsHeld {
  public:

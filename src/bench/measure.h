@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "bench/launch_fit.h"
+#include "bench/ledger.h"
+#include "bench/probes.h"
 #include "bench/sampler.h"
 #include "bench/step.h"
 #include "card/card.h"
@@ -17,10 +19,8 @@
 
 namespace memwall {
 
-// Says what is being measured, and how far along; called before each task.
+// Says which unit of work begins, and how far along the run is. Units may lie within others.
 using ProgressCallback = std::function<void(const std::string& what, std::size_t done, std::size_t of)>;
-
-const char* stream_name(StreamPattern pattern);  // "read", "copy", ...
 
 // One of STREAM's patterns as measured, by the kind of its stores.
 struct StreamFigure {
@@ -33,7 +33,7 @@ struct StreamFigure {
 
 // The arithmetic of one type, 10^9 FLOP/s.
 struct ArithmeticPeak {
-  double GFLOPs = 0;         // the best sample of the run
+  double GFLOPs = 0;         // the best sample of the run; of a GPU the best median
   double median_GFLOPs = 0;  // of the same probe or kernel
   std::string by;            // the instruction of the probe, or the kernel that was faster still
 
@@ -55,7 +55,8 @@ struct DeviceFigures {
   double triad_GBps = 0;
   std::vector<StreamFigure> streams;
   // The fastest sample of this run, of any kernel, so that no share of it passes 100 %. The arithmetic one is
-  // on a CPU that of f32, in which its GEMMs compute.
+  // on a CPU that of f32, in which its GEMMs compute; on a GPU it is the fastest median, since a short
+  // product on a cool GPU runs at clocks that it does not hold.
   double peak_GBps = 0;
   double peak_GFLOPs = 0;
   // By what is multiplied: on a CPU what its instructions do on registers alone, or a kernel where it did
@@ -114,6 +115,7 @@ struct MeasuredOp {
   Cost cost;  // all copies
   OpPrediction prediction;
   std::optional<Measurement> measurement;
+  std::string failed = {};  // why there is none though there is a kernel
 };
 
 struct MeasuredStep {
@@ -124,6 +126,7 @@ struct MeasuredStep {
   Prediction predicted;
   std::vector<MeasuredOp> ops;
   std::optional<WholeStep> whole;   // where whole steps were run
+  std::string whole_failed;         // why there are none though they were asked for
   bool partial() const;             // an op was not measured
   double measured_seconds() const;  // the sum over the ops that were, each times its count
 };
@@ -149,11 +152,23 @@ struct MeasuredModel {
   std::string kv = {};
 };
 
-// Runs everything on one device, keeping what was measured when an interrupt comes.
+// What a session tells of its units of work (ledger.h) beside its progress; each may be empty.
+struct SessionObserver {
+  std::function<void(const std::string& variant)> tries;  // of the unit told last, before its first launch
+  std::function<void(const std::string& unit, const Outcome&)> ends;
+};
+
+// Runs everything on one device, keeping what was measured when an interrupt comes. What fails costs its own
+// unit alone, but for DeviceLost, which passes.
 class Session {
  public:
-  // Throws InputError where `memory_bytes` is more than is free.
-  Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress);
+  // Throws InputError where `memory_bytes` is more than is free. What an earlier process left in `ledger` is
+  // not measured again.
+  Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress, Ledger ledger = {});
+  // The session of which there is this ledger: it measures nothing, and ends where the ledger does.
+  Session(const DeviceInfo& info, std::int64_t memory_bytes, Ledger ledger);
+
+  void observe(SessionObserver observer) { observer_ = std::move(observer); }
 
   // Throws InputError naming the largest task where the memory bound cannot hold it, before anything runs.
   // `ops` are as lower() makes them. Of several models each is asked for: one is released before the next.
@@ -171,19 +186,35 @@ class Session {
   void run_model(const MeasuredModel& model, const MeasureSettings& settings);
 
   DeviceFigures figures() const;
+  const DeviceInfo& info() const { return figures_.info; }
   const BaselineFigures& baselines() const { return baselines_; }
   const std::vector<MeasuredStep>& decode() const { return decode_; }
   const std::vector<MeasuredStep>& prefill() const { return prefill_; }
+  const Ledger& ledger() const { return ledger_; }
   std::int64_t memory_bytes() const { return memory_bytes_; }
-  // True after an interrupt or a shortage of memory: what is there is what was measured until then.
+  // True after an interrupt, a shortage of memory, or the end of a ledger: what is there is what was measured
+  // until then.
   bool stopped() const;
   const std::optional<std::string>& shortage() const { return shortage_; }  // of memory, in words
 
  private:
-  void keep_what_was_measured(const std::function<void()>& work);
+  // The unit's outcome: the ledger's, else what `work` leaves. Nothing once the session has stopped, or where
+  // an interrupt came before a result.
+  const Outcome* perform(const std::string& unit, const std::function<void(Outcome&)>& work);
+  // measure_task in a unit, and what it says of the device's peaks. A null outcome's measurement is none.
+  const Outcome* measure(const std::string& unit, const Task& task, bool paired, SamplerSettings settings);
+  std::vector<VariantFigure> lost_variants(const std::string& unit, const Task& task) const;
+  std::optional<Measurement> measurement(const std::string& unit, const Task& task, bool paired,
+                                         SamplerSettings settings);
+  // The read probe, placed when it is first asked for; null where there is none to be had.
+  ReadCeiling* ceiling();
+  bool has_ceiling() const;
+  void note_ceilings();
+  void note(const Outcome& outcome);
+
   MeasuredStep run_step(const MeasuredModel& model, const std::vector<Op>& grouped, const Workload& workload,
                         std::uint64_t seed);
-  void run_whole_steps(const std::vector<Op>& ops, const MeasureSettings& settings, std::size_t first);
+  void run_whole_steps(const MeasuredModel& model, const MeasureSettings& settings, std::size_t first);
   void predict_steps();
   void note_rates(const Task& task, const Measurement& m);
   std::int64_t whole_step_memory(const MeasureSettings& settings) const;
@@ -197,22 +228,27 @@ class Session {
   void note_need(Need& largest, const Task& task, const std::string& name) const;
   // Throws InputError where the largest of the probes and the tasks noted passes the memory bound.
   void require(const std::function<void(Need&)>& note_tasks) const;
-  void announce(const std::string& what);
   void fit_launches();
-  // measure_task, and what it says of the device's peaks.
-  std::optional<Measurement> run(const Task& task, bool paired, SamplerSettings settings);
 
   struct Known {  // a task's result, for the ops and batches that ask for it again
     OpTask task;
     std::optional<Measurement> measurement;
+    std::string failed;
   };
 
-  Device& device_;
+  Device* device_ = nullptr;  // none: only what is in the ledger
   std::int64_t memory_bytes_;
   ProgressCallback progress_;
+  SessionObserver observer_;
+  Ledger ledger_;
   std::size_t done_ = 0;
   std::size_t planned_ = 14;  // the probes
   std::optional<ReadCeiling> ceiling_;
+  std::size_t samples_taken_ = 0;  // of the ceiling's, by outcomes
+  int ceilings_ = 0;               // how many processes placed one
+  bool last_ceiling_failed_ = false;
+  std::vector<double> read_samples_;  // bytes/s, of all outcomes
+  bool exhausted_ = false;            // the ledger, where there is no device
   std::optional<std::string> shortage_;
   DeviceFigures figures_;
   BaselineFigures baselines_;

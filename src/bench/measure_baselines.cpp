@@ -49,10 +49,11 @@ std::string Session::cache_that_holds(double bytes) const {
 
 std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::int64_t n, Format format,
                                               bool hot, double seconds, std::uint64_t seed) {
-  announce(fmt::format("{} {}×{} {}", kernel, n, n, format_name(format)));
+  const std::string unit =
+      fmt::format("{} {}×{} {}{}", kernel, n, n, format_name(format), hot ? ", as warm as it comes" : "");
   Baseline baseline{.kernel = kernel, .n = n, .format = format, .measurement = {}, .in_cache = {}};
   const SamplerSettings settings{.rule = limited(seconds), .seed = seed, .hot = hot};
-  std::optional<Measurement> m = run(baseline_task(kernel, n, format), false, settings);
+  std::optional<Measurement> m = measurement(unit, baseline_task(kernel, n, format), false, settings);
   if (!m) return std::nullopt;
   baseline.measurement = std::move(*m);
   if (hot) baseline.in_cache = cache_that_holds(baseline.bytes());

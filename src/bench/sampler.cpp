@@ -5,26 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "bench/interrupt.h"
 #include "bench/routing.h"
-#include "bench/unsupported.h"
 #include "format/checked.h"
 #include "input/error.h"
 
 namespace memwall {
 namespace {
-
-double time_launches(Device& device, Operands& operands, std::size_t variant, std::int64_t& turn,
-                     std::int64_t launches) {
-  const double seconds = device.time([&] {
-    for (std::int64_t i = 0; i < launches; ++i) operands.launch(variant, turn + i);
-  });
-  turn += launches;
-  return seconds / static_cast<double>(launches);
-}
 
 // Launches that fill the last-level cache with their own dirty lines. A task that writes would otherwise
 // leave its last write-backs, up to a cache's worth, to the probe that runs beside it: with 2 ms samples a
@@ -40,45 +29,27 @@ double since(std::chrono::steady_clock::time_point start) {
 
 double median_of(std::vector<double> values) { return summarize(values).median; }
 
-// The median-fastest variant under the protocol of the measurement itself, and what each took.
-std::vector<VariantFigure> time_variants(Device& device, Operands& operands,
-                                         const std::vector<Variant>& variants, std::int64_t& turn) {
-  constexpr int kTries = 3;  // a lone variant needs its time only to size the samples
-  std::vector<VariantFigure> figures;
-  for (std::size_t v = 0; v < variants.size(); ++v) {
-    std::vector<double> seconds;
-    try {
-      time_launches(device, operands, v, turn, 1);  // the first pays for page faults and lazy set-up
-    } catch (const UnsupportedError&) {
-      // A library that offers a way for the type but not for this shape or card; another is there.
-      figures.push_back({variants[v].name, std::numeric_limits<double>::infinity()});
-      continue;
-    }
-    seconds.push_back(time_launches(device, operands, v, turn, 1));
-    const std::int64_t launches = launches_a_sample(seconds.back());
-    if (variants.size() > 1) seconds.clear();
-    for (int i = 0; variants.size() > 1 && i < kTries && !interrupted(); ++i) {
-      seconds.push_back(time_launches(device, operands, v, turn, launches));
-    }
-    if (seconds.empty()) break;
-    figures.push_back({variants[v].name, median_of(seconds)});
-  }
-  return figures;
-}
-
 // A read of a task's size, cold, launched as often as the task.
 class SameSizeRead {
  public:
-  SameSizeRead(Device& device, const StreamTask& task)
+  SameSizeRead(Device& device, const StreamTask& task, const SamplerSettings& settings)
       : device_(device),
-        operands_(device.place(task, cold_copies(device.footprint(task), device.info()), 7)),
-        variant_(0) {
-    const std::vector<VariantFigure> figures =
-        time_variants(device, *operands_, device.variants(task), turn_);
-    for (std::size_t v = 1; v < figures.size(); ++v) {
-      if (figures[v].seconds < figures[variant_].seconds) variant_ = v;
+        operands_(device.place(task, cold_copies(device.footprint(task), device.info()), 7)) {
+    std::vector<VariantFigure> lost;
+    for (const VariantFigure& variant : settings.lost) {
+      if (variant.name.starts_with(kReadBeside))
+        lost.push_back({variant.name.substr(kReadBeside.size()), 0, variant.failed});
     }
+    const auto tries = [&](const std::string& variant) {
+      if (settings.tries) settings.tries(std::string(kReadBeside) + variant);
+    };
+    const std::vector<VariantFigure> figures =
+        time_variants(device, *operands_, device.variants(task), turn_, lost, tries);
+    variant_ = fastest_of(figures);
+    works_ = variant_ < figures.size();
   }
+
+  bool works() const { return works_; }
 
   // Bytes/s.
   double rate(std::int64_t launches) {
@@ -89,7 +60,8 @@ class SameSizeRead {
   Device& device_;
   std::unique_ptr<Operands> operands_;
   std::int64_t turn_ = 0;
-  std::size_t variant_;
+  std::size_t variant_ = 0;
+  bool works_ = false;
 };
 
 // What the device told of itself beside the samples.
@@ -131,6 +103,105 @@ Summary time_alone(Device& device, Operands& operands, std::size_t variant, std:
   return summarize(seconds);
 }
 
+std::string no_way_works(const std::vector<VariantFigure>& figures) {
+  constexpr std::size_t kMost = 3;
+  std::string words;
+  for (std::size_t v = 0; v < std::min(figures.size(), kMost); ++v)
+    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", figures[v].name, figures[v].failed);
+  if (figures.size() > kMost) words += fmt::format("; and {} more", figures.size() - kMost);
+  return words;
+}
+
+void require_right(const Check& check) {
+  if (check.passed()) return;
+  throw RunError(
+      fmt::format("wrong: an output is {:.3g} times its tolerance away from float64", check.worst));
+}
+
+// Nothing where the read cannot be had: its shares are left out.
+std::unique_ptr<SameSizeRead> read_beside(Device& device, double bytes, const SamplerSettings& settings) {
+  const auto task = same_size_read(device.info(), bytes);
+  if (!task) return nullptr;
+  std::unique_ptr<SameSizeRead> read;
+  (void)failure_of([&] { read = std::make_unique<SameSizeRead>(device, *task, settings); });
+  return read && read->works() ? std::move(read) : nullptr;
+}
+
+// What samples of one variant say; nothing where an interrupt came before the least of them. `m` brings the
+// copies and the variants' times.
+std::optional<Measurement> sample_variant(Device& device, Operands& operands, std::size_t variant,
+                                          const Footprint& footprint, ReadCeiling* ceiling,
+                                          const SamplerSettings& settings, Measurement m) {
+  std::int64_t turn = 0;  // so that equal runs go through their draws alike
+  m.variant = m.variants[variant].name;
+  m.launches_per_sample = launches_a_sample(m.variants[variant].seconds);
+  // A graph goes through all copies, so that none of its launches finds what another left in the L2.
+  if (device.info().costly_launches) m.launches_per_sample = std::max(m.launches_per_sample, m.copies);
+  const bool paired = ceiling != nullptr && settings.pair_with_ceiling && footprint.cold && !settings.hot;
+  const std::int64_t unsettled = settings.hot ? 0 : launches_to_dirty(footprint, device.info());
+  const std::unique_ptr<SameSizeRead> same_size =
+      paired ? read_beside(device, operands.cold_bytes(turn), settings) : nullptr;
+  if (settings.tries) settings.tries(m.variant);
+  StoppingCriterion criterion(settings.rule, settings.floor_samples);
+  std::vector<double> shares;
+  std::vector<double> same_size_shares;
+  double bytes = 0;
+  std::vector<double> read_rates;
+  double touched = 0;
+  Observed observed;
+  while (!criterion.finished() && !interrupted()) {
+    const auto started = std::chrono::steady_clock::now();
+    double settling = 0;
+    if (unsettled > 0) {
+      settling = time_launches(device, operands, variant, turn, unsettled) * static_cast<double>(unsettled);
+    }
+    double sample_bytes = 0;
+    double sample_touched = 0;
+    for (std::int64_t i = 0; i < m.launches_per_sample; ++i) {
+      sample_bytes += operands.cold_bytes(turn + i);
+      sample_touched += operands.touched(turn + i);
+    }
+    touched += sample_touched / static_cast<double>(m.launches_per_sample);
+    sample_bytes /= static_cast<double>(m.launches_per_sample);
+    const double seconds = time_launches(device, operands, variant, turn, m.launches_per_sample);
+    if (interrupted()) break;  // it may have been cut short
+    observed.look(device);
+    double cost = settling + seconds * static_cast<double>(m.launches_per_sample);
+    bytes += sample_bytes;
+    if (paired) {
+      if (unsettled > 0) ceiling->write_back();
+      const double ceiling_rate = ceiling->sample();
+      read_rates.push_back(ceiling_rate);
+      shares.push_back(sample_bytes / seconds / ceiling_rate);
+      cost += static_cast<double>(ceiling->sample_bytes()) / ceiling_rate;
+    }
+    if (same_size) {
+      const double rate = same_size->rate(m.launches_per_sample);
+      same_size_shares.push_back(sample_bytes / seconds / rate);
+      cost += sample_bytes / rate * static_cast<double>(m.launches_per_sample);
+    }
+    // Making a graph takes the host longer than running it, which the limits of time shall know.
+    if (device.info().costly_launches) cost = std::max(cost, since(started));
+    criterion.add(seconds, cost);
+  }
+  if (criterion.samples().size() < settings.floor_samples) return std::nullopt;
+  m.stop = criterion.finished().value_or(StopReason::interrupted);
+  m.seconds = summarize(criterion.samples());
+  m.fastest = *std::min_element(criterion.samples().begin(), criterion.samples().end());
+  m.bytes = bytes / static_cast<double>(criterion.samples().size());
+  m.padding = operands.padding_bytes(0);
+  m.touched = touched / static_cast<double>(criterion.samples().size());
+  if (const ExpertDraws* draws = operands.draws()) tell_draws(*draws, m);
+  m.flops = operands.flops(0);
+  if (!shares.empty()) m.of_read_bandwidth = summarize(shares);
+  if (!read_rates.empty()) m.read_rate = summarize(read_rates).median;
+  if (!same_size_shares.empty()) m.of_same_size_read = summarize(same_size_shares);
+  if (device.info().costly_launches && !settings.hot)
+    m.alone_seconds = time_alone(device, operands, variant, turn);
+  observed.tell(m);
+  return m;
+}
+
 }  // namespace
 
 std::optional<StreamTask> same_size_read(const DeviceInfo& info, double bytes) {
@@ -139,57 +210,6 @@ std::optional<StreamTask> same_size_read(const DeviceInfo& info, double bytes) {
   const auto whole = static_cast<std::int64_t>(std::llround(bytes));
   return StreamTask{.pattern = StreamPattern::read, .bytes = div_up(whole, kGrain) * kGrain};
 }
-
-std::int64_t launches_a_sample(double seconds_a_launch) {
-  constexpr double kLeastSampleSeconds = 2e-3;
-  const double launches = std::ceil(kLeastSampleSeconds / std::max(seconds_a_launch, 1e-9));
-  return static_cast<std::int64_t>(std::clamp(launches, 1.0, 100'000.0));
-}
-
-std::int64_t ReadCeiling::bytes(const DeviceInfo& info) {
-  const std::int64_t wanted =
-      std::max(info.read_buffer_bytes, checked_mul(info.cold_caches, info.last_level_bytes));
-  return checked_mul(div_up(wanted, info.read_slice_bytes), info.read_slice_bytes);
-}
-
-ReadCeiling::ReadCeiling(Device& device) : device_(device) {
-  const StreamTask task{.pattern = StreamPattern::read, .bytes = slice_bytes()};
-  operands_ = device.place(task, bytes(device.info()) / slice_bytes(), 7);
-  huge_share_ = device.huge_page_share();
-  const std::vector<Variant> variants = device.variants(task);
-  constexpr int kTries = 8;
-  std::vector<std::vector<double>> seconds(variants.size());
-  for (std::size_t v = 0; v < variants.size(); ++v) {
-    if (!operands_->check(v).passed())
-      throw RunError("the read probe's sum is wrong: this device cannot be measured");
-  }
-  for (int i = 0; i < kTries && (i == 0 || !interrupted()); ++i) {
-    for (std::size_t v = 0; v < variants.size(); ++v) {
-      seconds[v].push_back(time_launches(device_, *operands_, v, turn_, 1));
-    }
-  }
-  const auto best = std::min_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) {
-    return median_of(a) < median_of(b);
-  });
-  variant_ = static_cast<std::size_t>(best - seconds.begin());
-  variant_name_ = variants[variant_].name;
-  for (const double s : *best) samples_.push_back(operands_->cold_bytes(0) / s);
-}
-
-double ReadCeiling::sample() {
-  const double seconds = time_launches(device_, *operands_, variant_, turn_, 1);
-  samples_.push_back(operands_->cold_bytes(0) / seconds);
-  return samples_.back();
-}
-
-void ReadCeiling::write_back() {
-  const std::int64_t slices = div_up(device_.info().last_level_bytes, slice_bytes());
-  time_launches(device_, *operands_, variant_, turn_, std::max<std::int64_t>(1, slices));
-}
-
-double ReadCeiling::median() const { return summarize(samples_).median; }
-
-double ReadCeiling::fastest() const { return *std::max_element(samples_.begin(), samples_.end()); }
 
 std::int64_t least_cold_bytes(const DeviceInfo& info) {
   constexpr std::int64_t kLeast = std::int64_t{64} << 20;
@@ -218,92 +238,23 @@ std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCe
   if (footprint.cold && device.info().kind != "cuda") m.huge_page_share = device.huge_page_share();
 
   std::int64_t turn = 0;
-  m.variants = time_variants(device, *operands, variants, turn);
-  turn = 0;  // so that equal runs go through their draws alike
+  m.variants = time_variants(device, *operands, variants, turn, settings.lost, settings.tries);
   // A launch that an interrupt cut short has neither a time nor a result.
   if (m.variants.size() < variants.size() || interrupted()) return std::nullopt;
-  const auto best = std::min_element(m.variants.begin(), m.variants.end(),
-                                     [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-  const auto variant = static_cast<std::size_t>(best - m.variants.begin());
-  if (std::isinf(best->seconds)) throw RunError("no way to run this op is supported here: " + best->name);
-  m.variant = best->name;
-  m.check = operands->check(variant);
-  if (interrupted()) return std::nullopt;
-  if (!m.check.passed()) {
-    throw RunError(
-        fmt::format("the kernel '{}' is wrong: an output is {:.3g} times its tolerance away from float64",
-                    m.variant, m.check.worst));
+  for (;;) {
+    const std::size_t variant = fastest_of(m.variants);
+    if (variant == m.variants.size()) throw RunError(no_way_works(m.variants));
+    VariantFigure& figure = m.variants[variant];
+    std::optional<Measurement> sampled;
+    figure.failed = failure_of([&] {
+      if (settings.tries) settings.tries(figure.name);
+      m.check = operands->check(variant);
+      if (interrupted()) return;
+      require_right(m.check);
+      sampled = sample_variant(device, *operands, variant, footprint, ceiling, settings, m);
+    });
+    if (figure.works()) return sampled;
   }
-
-  m.launches_per_sample = launches_a_sample(best->seconds);
-  std::erase_if(m.variants, [](const VariantFigure& figure) { return std::isinf(figure.seconds); });
-  // A graph goes through all copies, so that none of its launches finds what another left in the L2.
-  if (device.info().costly_launches) m.launches_per_sample = std::max(m.launches_per_sample, m.copies);
-  const bool paired = ceiling != nullptr && settings.pair_with_ceiling && footprint.cold && !settings.hot;
-  const std::int64_t unsettled = settings.hot ? 0 : launches_to_dirty(footprint, device.info());
-  std::optional<SameSizeRead> same_size;
-  if (paired) {
-    if (const auto task_read = same_size_read(device.info(), operands->cold_bytes(turn)))
-      same_size.emplace(device, *task_read);
-  }
-  StoppingCriterion criterion(settings.rule, settings.floor_samples);
-  std::vector<double> shares;
-  std::vector<double> same_size_shares;
-  double bytes = 0;
-  std::vector<double> read_rates;
-  double touched = 0;
-  Observed observed;
-  while (!criterion.finished() && !interrupted()) {
-    const auto started = std::chrono::steady_clock::now();
-    double settling = 0;
-    if (unsettled > 0) {
-      settling = time_launches(device, *operands, variant, turn, unsettled) * static_cast<double>(unsettled);
-    }
-    double sample_bytes = 0;
-    double sample_touched = 0;
-    for (std::int64_t i = 0; i < m.launches_per_sample; ++i) {
-      sample_bytes += operands->cold_bytes(turn + i);
-      sample_touched += operands->touched(turn + i);
-    }
-    touched += sample_touched / static_cast<double>(m.launches_per_sample);
-    sample_bytes /= static_cast<double>(m.launches_per_sample);
-    const double seconds = time_launches(device, *operands, variant, turn, m.launches_per_sample);
-    if (interrupted()) break;  // it may have been cut short
-    observed.look(device);
-    double cost = settling + seconds * static_cast<double>(m.launches_per_sample);
-    bytes += sample_bytes;
-    if (paired) {
-      if (unsettled > 0) ceiling->write_back();
-      const double ceiling_rate = ceiling->sample();
-      read_rates.push_back(ceiling_rate);
-      shares.push_back(sample_bytes / seconds / ceiling_rate);
-      cost += static_cast<double>(ceiling->slice_bytes()) / ceiling_rate;
-    }
-    if (same_size) {
-      const double rate = same_size->rate(m.launches_per_sample);
-      same_size_shares.push_back(sample_bytes / seconds / rate);
-      cost += sample_bytes / rate * static_cast<double>(m.launches_per_sample);
-    }
-    // Making a graph takes the host longer than running it, which the limits of time shall know.
-    if (device.info().costly_launches) cost = std::max(cost, since(started));
-    criterion.add(seconds, cost);
-  }
-  if (criterion.samples().size() < settings.floor_samples) return std::nullopt;
-  m.stop = criterion.finished().value_or(StopReason::interrupted);
-  m.seconds = summarize(criterion.samples());
-  m.fastest = *std::min_element(criterion.samples().begin(), criterion.samples().end());
-  m.bytes = bytes / static_cast<double>(criterion.samples().size());
-  m.padding = operands->padding_bytes(0);
-  m.touched = touched / static_cast<double>(criterion.samples().size());
-  if (const ExpertDraws* draws = operands->draws()) tell_draws(*draws, m);
-  m.flops = operands->flops(0);
-  if (!shares.empty()) m.of_read_bandwidth = summarize(shares);
-  if (!read_rates.empty()) m.read_rate = summarize(read_rates).median;
-  if (!same_size_shares.empty()) m.of_same_size_read = summarize(same_size_shares);
-  if (device.info().costly_launches && !settings.hot)
-    m.alone_seconds = time_alone(device, *operands, variant, turn);
-  observed.tell(m);
-  return m;
 }
 
 }  // namespace memwall

@@ -2,53 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/device.h"
+#include "bench/read_ceiling.h"
 #include "bench/statistics.h"
 #include "bench/stopping.h"
+#include "bench/timing.h"
 
 namespace memwall {
 
-// The device's read bandwidth, sampled beside every kernel: on a shared machine it drifts by tens of per
-// cent, so a figure means something only as a share of its neighbour in time.
-class ReadCeiling {
- public:
-  // Places the probe's buffer, as large as keeps it cold, and picks the best of the device's variants.
-  explicit ReadCeiling(Device& device);
-
-  double sample();                                   // bytes/s of one slice, and remembered
-  void write_back();                                 // reads until no dirty line of another task is left
-  double median() const;                             // bytes/s over all samples so far
-  double fastest() const;                            // the best of them
-  double huge_share() const { return huge_share_; }  // of the probe's buffer on huge pages
-  const std::string& variant() const { return variant_name_; }
-
-  std::int64_t slice_bytes() const { return device_.info().read_slice_bytes; }  // what sample() reads
-  // What the buffer takes on that device.
-  static std::int64_t bytes(const DeviceInfo& info);
-
- private:
-  Device& device_;
-  std::unique_ptr<Operands> operands_;
-  std::size_t variant_ = 0;
-  std::string variant_name_;
-  std::int64_t turn_ = 0;
-  double huge_share_ = 0;
-  std::vector<double> samples_;
-};
-
-struct VariantFigure {
-  std::string name;
-  double seconds = 0;  // a launch, median of a few
-};
-
 struct Measurement {
   std::string variant;
-  std::vector<VariantFigure> variants;  // all that were tried
+  std::vector<VariantFigure> variants;  // all that there are
   Summary seconds;                      // a launch
   double fastest = 0;                   // the fastest sample, seconds a launch
   double bytes = 0;                     // compulsory bytes a launch, the mean over the turns measured
@@ -81,10 +52,11 @@ struct SamplerSettings {
   bool pair_with_ceiling = true;
   std::uint64_t seed = kDefaultSeed;
   bool hot = false;  // one copy, launched again and again: cache-resident on purpose
+  // Variants that an earlier process lost the device with: they are not tried again.
+  std::vector<VariantFigure> lost = {};
+  // Told of each variant before its first launch; may be empty.
+  std::function<void(const std::string& variant)> tries = {};
 };
-
-// Launches that make up one sample, from one launch's time: below 2 ms a sample is mostly clock.
-std::int64_t launches_a_sample(double seconds_a_launch);
 
 // Bytes that no cache keeps until they come round again: info.cold_caches times the last-level cache, and 64
 // MiB at least (a read slice, where that is less).
@@ -92,6 +64,9 @@ std::int64_t least_cold_bytes(const DeviceInfo& info);
 
 // How many copies keep the task cold: at least least_cold_bytes in all.
 std::int64_t cold_copies(const Footprint& footprint, const DeviceInfo& info);
+
+// Before a variant's name in SamplerSettings::lost and tries: of the read that runs beside an op.
+inline constexpr std::string_view kReadBeside = "read beside, ";
 
 // Below this, a task's launch cost shows beside its bytes: it is also held against a read of its own size
 // where launches are costly.
@@ -104,8 +79,9 @@ std::optional<StreamTask> same_size_read(const DeviceInfo& info, double bytes);
 // Bytes the task takes when placed so.
 std::int64_t placed_bytes(const Footprint& footprint, std::int64_t copies);
 
-// Measures the task, or nothing where the device has no variant for it or an interrupt came before three
-// samples. Throws RunError where a kernel's result is wrong. `ceiling` may be null.
+// Measures the task with the fastest variant that runs and whose result is right, or nothing where the device
+// has no variant for it or an interrupt came before three samples. Throws RunError where no variant is both.
+// `ceiling` may be null.
 std::optional<Measurement> measure_task(Device& device, const Task& task, ReadCeiling* ceiling,
                                         const SamplerSettings& settings);
 

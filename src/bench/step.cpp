@@ -1,6 +1,7 @@
 #include "bench/step.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +36,7 @@ double read_rate(ReadCeiling& ceiling, std::int64_t slices) {
 }
 
 std::int64_t slices_beside(double step_seconds, const ReadCeiling& ceiling) {
-  const double slice = static_cast<double>(ceiling.slice_bytes()) / ceiling.median();
+  const double slice = static_cast<double>(ceiling.sample_bytes()) / ceiling.median();
   return std::clamp<std::int64_t>(std::llround(step_seconds / 8 / slice), 1, 8);
 }
 
@@ -84,7 +85,8 @@ StepRunner::StepRunner(Device& device, const std::vector<Op>& ops, std::int64_t 
 
 // Fuses what the device can fuse and what then takes less time than its ops one by one. The candidates are
 // timed cold, as ops are; nothing else is placed meanwhile, since a model may fill the memory.
-void StepRunner::fuse(const Workload& workload, const std::vector<const Measurement*>& alone) {
+void StepRunner::fuse(const Workload& workload, const std::vector<const Measurement*>& alone,
+                      const FusionTimer& timer) {
   std::vector<StepFusion> found;
   const auto fuses = [&](const std::vector<std::size_t>& members) {
     StepPart part;
@@ -101,8 +103,10 @@ void StepRunner::fuse(const Workload& workload, const std::vector<const Measurem
     const std::int64_t needed = checked_add(placed_bytes(footprint, cold_copies(footprint, device_.info())),
                                             ReadCeiling::bytes(device_.info()));
     if (needed > memory_bytes_) return false;
-    const auto m = measure_task(device_, task, nullptr,
-                                {.rule = fusion_rule(), .pair_with_ceiling = false, .seed = seed_});
+    const SamplerSettings settings{.rule = fusion_rule(), .pair_with_ceiling = false, .seed = seed_};
+    const auto m = timer
+                       ? timer(fmt::format("{} ({})", part.name(), fmt::join(members, ", ")), task, settings)
+                       : measure_task(device_, task, nullptr, settings);
     constexpr double kWorthwhile = 0.99;  // less is noise
     if (!m || m->seconds.median > kWorthwhile * parts_seconds) return false;
     found.push_back({part.name(), members, 0, m->seconds.median, parts_seconds});
@@ -147,10 +151,14 @@ StepHolding StepRunner::holding(const Workload& workload) const try {
 
 // Keeps what an earlier workload placed where it is the same; the rest is freed before anything new is
 // placed.
-void StepRunner::place(const Workload& workload, const StepHolding& holding) {
+void StepRunner::place(const Workload& workload, const StepHolding& holding,
+                       const std::vector<bool>& left_out) {
   std::vector<Placed> wanted(plan_.parts.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const StepPart& part = plan_.parts[i];
+    if (std::any_of(part.members.begin(), part.members.end(),
+                    [&](std::size_t member) { return member < left_out.size() && left_out[member]; }))
+      continue;
     const bool experts = std::holds_alternative<ExpertWork>(part.main().work);
     wanted[i].task = part.task(workload, holding.all_experts && experts);
     wanted[i].matrices = holding.copies[i] * holding.matrices_a_copy[i];
@@ -284,7 +292,7 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
     samples.rates.push_back(2 / (1 / before + 1 / after));
     samples.shares.push_back(bytes / seconds / samples.rates.back());
     for (std::size_t i = 0; i < kKinds; ++i) samples.by_kind[i].push_back(by_kind[i]);
-    const double probed = static_cast<double>(2 * slices * ceiling.slice_bytes()) / samples.rates.back();
+    const double probed = static_cast<double>(2 * slices * ceiling.sample_bytes()) / samples.rates.back();
     criterion.add(seconds, probed + seconds * static_cast<double>(steps) +
                                std::accumulate(by_kind.begin(), by_kind.end(), 0.0));
   }
@@ -294,14 +302,15 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
 }
 
 std::optional<WholeStep> StepRunner::run(const Workload& workload,
-                                         const std::vector<const Measurement*>& alone, ReadCeiling& ceiling) {
+                                         const std::vector<const Measurement*>& alone, ReadCeiling& ceiling,
+                                         const StepSettings& settings) {
   WholeStep whole;
-  fuse(workload, alone);
+  fuse(workload, alone, settings.timer);
   whole.fusions = fusions_;
   whole.costly_launches = device_.info().costly_launches;
   whole.holding = holding(workload);
   whole.layers = plan_.layers;
-  place(workload, whole.holding);
+  place(workload, whole.holding, settings.left_out);
   choose_variants(alone);
   check();
   if (interrupted()) return std::nullopt;

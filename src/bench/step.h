@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,16 @@ struct WholeStep {
   Difference difference() const;
 };
 
+// Times a candidate, named by its ops and their places; nothing where it fails or does not run.
+using FusionTimer = std::function<std::optional<Measurement>(const std::string& parts, const Task& task,
+                                                             const SamplerSettings& settings)>;
+
+struct StepSettings {
+  FusionTimer timer = {};  // of what may be fused; without one measure_task does
+  std::vector<bool> left_out =
+      {};  // of group_equal(ops): those that failed alone, as a broken kernel; empty: none
+};
+
 class StepRunner {
  public:
   // `ops` as lower() makes them. `memory_bytes` bounds what is allocated, the read probe's buffer included.
@@ -93,7 +104,7 @@ class StepRunner {
   // no part has a kernel or an interrupt came before three samples. Throws RunError where a kernel's result
   // is wrong, InputError as holding() does.
   std::optional<WholeStep> run(const Workload& workload, const std::vector<const Measurement*>& alone,
-                               ReadCeiling& ceiling);
+                               ReadCeiling& ceiling, const StepSettings& settings = {});
 
  private:
   struct Placed {
@@ -120,9 +131,9 @@ class StepRunner {
     StopReason stop = StopReason::time_limit;
   };
 
-  void fuse(const Workload& workload, const std::vector<const Measurement*>& alone);
+  void fuse(const Workload& workload, const std::vector<const Measurement*>& alone, const FusionTimer& timer);
   StepFootprints footprints(const Workload& workload) const;
-  void place(const Workload& workload, const StepHolding& holding);
+  void place(const Workload& workload, const StepHolding& holding, const std::vector<bool>& left_out);
   std::vector<Ready> ready(const StepHolding& holding, std::int64_t step) const;
   void choose_variants(const std::vector<const Measurement*>& alone);
   void check() const;

@@ -12,7 +12,7 @@
 #include "card/card.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/run_session.h"
 #include "input/error.h"
 #include "input/numbers.h"
 #include "report/measured.h"
@@ -82,14 +82,13 @@ std::optional<double> predicted_ratio(const BaselineOptions& options, std::int64
   }
 }
 
-// Those that the device multiplies, the fastest types of a GPU among them.
-std::vector<Format> formats_of(const Device& device) {
-  std::vector<Format> formats;
-  for (const Format& format : {kF16, kBf16, kF32}) {
-    if (!device.info().gpu && format == kBf16) continue;
-    if (!device.variants(MatmulTask{.n = 16, .format = format}).empty()) formats.push_back(format);
-  }
-  return formats;
+// What the device is asked to multiply: on a GPU in the fastest types, too.
+BaselineSettings settings_on(const DeviceInfo& device, BaselineSettings settings, bool own_n) {
+  if (!own_n) settings.n = device.matmul_n * (device.gpu ? 1 : 2);
+  settings.sweep_to = settings.n;
+  settings.formats = device.gpu ? std::vector<Format>{kF16, kBf16, kF32} : std::vector<Format>{kF16, kF32};
+  settings.sweep_format = device.gpu ? kBf16 : kF32;
+  return settings;
 }
 
 Json ratio_figures(const BaselineFigures& baselines, std::optional<double> predicted) {
@@ -101,76 +100,85 @@ Json ratio_figures(const BaselineFigures& baselines, std::optional<double> predi
   return json;
 }
 
+// Refers to the session and the invocation.
+Result baseline_result(const Session& session, const std::optional<Ridge>& datasheet,
+                       std::optional<double> predicted, std::uint64_t seed, const Invocation& invocation) {
+  const DeviceFigures figures = session.figures();
+  const Ridge ridge = datasheet.value_or(Ridge{figures.ridge(), "measured here"});
+  const bool incomplete = session.stopped();
+  const auto whole = [=, &session, &invocation] {
+    Json json = document("baseline", circumstances_now(invocation.arguments));
+    json["device"] = device_figures(figures);
+    json["ridge"] = {{"flop_per_byte", number(ridge.flop_per_byte)}, {"from", ridge.from}};
+    json["seed"] = seed;
+    json["matmul_over_add"] = ratio_figures(session.baselines(), predicted);
+    json["baselines"] = baselines_figures(session.baselines(), figures, ridge.flop_per_byte);
+    if (incomplete) json["incomplete"] = true;
+    return json;
+  };
+  const auto table_rows = [=, &session] {
+    std::vector<Json> rows;
+    const Json all = baselines_figures(session.baselines(), figures, ridge.flop_per_byte);
+    for (const char* part : {"all", "sweep"}) {
+      for (const Json& row : all[part]) {
+        Json full = {{"part", part}};
+        full.update(flatten(row));
+        if (incomplete) full["incomplete"] = true;
+        rows.push_back(std::move(full));
+      }
+    }
+    if (rows.empty() && incomplete) rows.push_back(Json::object({{"incomplete", true}}));
+    return rows;
+  };
+  const auto text = [=, &session](const Style& style) {
+    std::string words = device_text(figures, style) + "\n" + streams_text(figures, style) + "\n" +
+                        baselines_text(session.baselines(), figures, ridge, predicted, style);
+    if (incomplete)
+      words += style.apply(Tone::bad, "incomplete: " + session.shortage().value_or("interrupted")) + "\n";
+    return words;
+  };
+  return {.json = whole, .rows = table_rows, .text = text};
+}
+
 void baseline(const BaselineOptions& options, Invocation& invocation) {
   const OutputFormat format = options.output.chosen();
   BaselineSettings settings;
   if (!options.n.empty()) settings.n = parse_integer(options.n, "--n", {16, 32768});
-  const std::int64_t memory = options.device.memory_bytes();
+  options.device.memory_bytes();  // refused before anything is opened
   settings.seed = parse_seed(options.seed);
-  std::optional<Ridge> ridge = datasheet_ridge(options);
+  const std::optional<Ridge> ridge = datasheet_ridge(options);
   if (!options.predict.empty()) parse_positive(options.predict, "--predict");
   Output output(options.output.output);
-  const std::unique_ptr<Device> device = options.device.open();
-  if (options.n.empty()) settings.n = device->info().matmul_n * (device->info().gpu ? 1 : 2);
-  settings.sweep_to = settings.n;
-  settings.formats = formats_of(*device);
-  settings.sweep_format = device->info().gpu ? kBf16 : kF32;
-  Progress progress;
-  Session session(*device, memory, [&](const std::string& what, std::size_t done, std::size_t of) {
-    progress.show(what, done, of);
-  });
-  session.require_memory(settings);
-  release_notices();
-  const std::optional<double> predicted = predicted_ratio(options, settings.n);
-
-  // To the end, so that a signal while the result is written does not lose it.
-  const InterruptGuard guard;
-  session.probe();
-  if (!session.stopped()) session.run_baselines(settings);
-  const bool incomplete = session.stopped();
-  const std::string why = session.shortage().value_or("interrupted");
-  progress.clear();
-  const DeviceFigures figures = session.figures();
-  for (const std::string& warning : huge_page_warnings(figures, {})) warn(warning);
-  if (session.shortage()) warn("out of memory: " + why);
-  if (!ridge) ridge = Ridge{figures.ridge(), "measured here"};
-  const BaselineFigures& found = session.baselines();
-  write_result(
-      output, format,
-      {.json =
-           [&] {
-             Json json = document("baseline", circumstances_now(invocation.arguments));
-             json["device"] = device_figures(figures);
-             json["ridge"] = {{"flop_per_byte", number(ridge->flop_per_byte)}, {"from", ridge->from}};
-             json["seed"] = settings.seed;
-             json["matmul_over_add"] = ratio_figures(found, predicted);
-             json["baselines"] = baselines_figures(found, figures, ridge->flop_per_byte);
-             if (incomplete) json["incomplete"] = true;
-             return json;
+  const bool own_n = !options.n.empty();
+  std::optional<double> predicted;
+  // From the question to the end, so that a signal while the result is written does not lose it.
+  std::optional<InterruptGuard> guard;
+  const auto result = [&](const Session& session) {
+    return baseline_result(session, ridge, predicted, settings.seed, invocation);
+  };
+  const FinishedSession done = run_session(
+      options.device,
+      {.check =
+           [&](const Session& session) {
+             session.require_memory(settings_on(session.info(), settings, own_n));
            },
-       .rows =
-           [&] {
-             std::vector<Json> rows;
-             const Json all = baselines_figures(found, figures, ridge->flop_per_byte);
-             for (const char* part : {"all", "sweep"}) {
-               for (const Json& row : all[part]) {
-                 Json full = {{"part", part}};
-                 full.update(flatten(row));
-                 if (incomplete) full["incomplete"] = true;
-                 rows.push_back(std::move(full));
-               }
-             }
-             if (rows.empty() && incomplete) rows.push_back(Json::object({{"incomplete", true}}));
-             return rows;
+       .accepted =
+           [&](const DeviceInfo& device) {
+             predicted = predicted_ratio(options, settings_on(device, settings, own_n).n);
+             guard.emplace();
            },
-       .text =
-           [&](const Style& style) {
-             std::string text = device_text(figures, style) + "\n" + streams_text(figures, style) + "\n" +
-                                baselines_text(found, figures, *ridge, predicted, style);
-             if (incomplete) text += style.apply(Tone::bad, "incomplete: " + why) + "\n";
-             return text;
-           }});
-  if (session.shortage()) invocation.status = 1;
+       .run =
+           [&](Session& session) {
+             session.probe();
+             if (!session.stopped()) session.run_baselines(settings_on(session.info(), settings, own_n));
+           },
+       .checkpoint = [&](const Session& session) { write_snapshot(output, format, result(session)); }});
+  const Session& session = *done.session;
+  for (const std::string& warning : done.warnings) warn(warning);
+  for (const std::string& warning : huge_page_warnings(session.figures(), {})) warn(warning);
+  if (session.shortage()) warn("out of memory: " + *session.shortage());
+  write_result(output, format, result(session));
+  if (session.shortage() || done.failed) invocation.status = 1;
   if (interrupted()) invocation.status = 130;
 }
 

@@ -10,7 +10,7 @@
 #include "bench/interrupt.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/run_session.h"
 #include "format/checked.h"
 #include "input/error.h"
 #include "input/numbers.h"
@@ -163,6 +163,21 @@ std::string measure_text(const Session& session, const std::vector<Model>& model
   return text;
 }
 
+// What is said of the figures: printed at the end, and in the result.
+std::vector<std::string> warnings_of(const Session& session, std::vector<std::string> warnings) {
+  const auto add = [&](const std::vector<std::string>& more) {
+    for (const std::string& line : more) {
+      if (std::find(warnings.begin(), warnings.end(), line) == warnings.end()) warnings.push_back(line);
+    }
+  };
+  add(impossible_figures(session.figures(), session.decode()));
+  add(impossible_figures(session.figures(), session.prefill()));
+  add(slowed_warnings(session.decode()));
+  add(huge_page_warnings(session.figures(), session.decode()));
+  if (session.shortage()) add({"out of memory: " + *session.shortage()});
+  return warnings;
+}
+
 void measure(const MeasureOptions& options, Invocation& invocation) {
   // What is wrong with the arguments is said before a device is opened, and that before anything is probed.
   const OutputFormat format = options.output.chosen();
@@ -172,48 +187,48 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   const InterruptGuard guard;
   Output output(options.output.output);
   const std::vector<Model> models = options.model.load();
-  const std::unique_ptr<Device> device = options.device.open();
-  Progress progress;
-  Session session(
-      *device, settings.memory_bytes,
-      [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
   std::vector<MeasuredModel> formats;
-  for (const Model& model : models) {
-    formats.push_back(measured_model(model));
-    session.require_memory(formats.back().ops, settings);
-  }
-  const BaselineSettings baselines = small_baselines(device->info(), settings.seed);
-  session.require_memory(baselines);
-
+  for (const Model& model : models) formats.push_back(measured_model(model));
   std::vector<std::int64_t> longest = settings.contexts;
   longest.insert(longest.end(), settings.prompts.begin(), settings.prompts.end());
-  std::vector<std::string> warnings = warn_of(models.front(), longest);
-  const std::size_t printed = warnings.size();
+  const std::vector<std::string> printed = warn_of(models.front(), longest);
 
-  session.plan(formats.size(), formats.front(), settings);
-  release_notices();
-  session.probe();
-  // The models come last: what bounds them is the best of the whole run.
-  if (!session.stopped()) session.run_baselines(baselines);
-  for (const MeasuredModel& model : formats) {
-    if (!session.stopped()) session.run_model(model, settings);
-  }
-  for (const std::string& figure : impossible_figures(session.figures(), session.decode()))
-    warnings.push_back(figure);
-  for (const std::string& figure : impossible_figures(session.figures(), session.prefill()))
-    if (std::find(warnings.begin(), warnings.end(), figure) == warnings.end()) warnings.push_back(figure);
-  for (const std::string& slowed : slowed_warnings(session.decode())) warnings.push_back(slowed);
-  for (const std::string& refused : huge_page_warnings(session.figures(), session.decode()))
-    warnings.push_back(refused);
-  if (session.shortage()) warnings.push_back("out of memory: " + *session.shortage());
-  progress.clear();
-  for (std::size_t i = printed; i < warnings.size(); ++i) warn(warnings[i]);
   const std::uint64_t seed = settings.seed;
-  write_result(output, format,
-               {.json = [&] { return measure_json(session, models, seed, warnings, invocation); },
-                .rows = [&] { return measure_rows(session, options.ops); },
-                .text = [&](const Style& style) { return measure_text(session, models, seed, style); }});
-  if (session.shortage()) invocation.status = 1;
+  const auto result = [&](const Session& session, const std::vector<std::string>& warnings) {
+    return Result{.json = [&] { return measure_json(session, models, seed, warnings, invocation); },
+                  .rows = [&] { return measure_rows(session, options.ops); },
+                  .text = [&](const Style& style) { return measure_text(session, models, seed, style); }};
+  };
+  const FinishedSession done = run_session(
+      options.device, {.check =
+                           [&](const Session& session) {
+                             for (const MeasuredModel& model : formats)
+                               session.require_memory(model.ops, settings);
+                             session.require_memory(small_baselines(session.info(), seed));
+                           },
+                       .accepted = {},
+                       .run =
+                           [&](Session& session) {
+                             session.plan(formats.size(), formats.front(), settings);
+                             session.probe();
+                             // The models come last: what bounds them is the best of the whole run.
+                             if (!session.stopped())
+                               session.run_baselines(small_baselines(session.info(), seed));
+                             for (const MeasuredModel& model : formats) {
+                               if (!session.stopped()) session.run_model(model, settings);
+                             }
+                           },
+                       .checkpoint =
+                           [&](const Session& session) {
+                             write_snapshot(output, format, result(session, warnings_of(session, printed)));
+                           }});
+  const Session& session = *done.session;
+  std::vector<std::string> warnings = printed;
+  warnings.insert(warnings.end(), done.warnings.begin(), done.warnings.end());
+  warnings = warnings_of(session, std::move(warnings));
+  for (std::size_t i = printed.size(); i < warnings.size(); ++i) warn(warnings[i]);
+  write_result(output, format, result(session, warnings));
+  if (session.shortage() || done.failed) invocation.status = 1;
   if (interrupted()) invocation.status = 130;
 }
 

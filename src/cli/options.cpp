@@ -10,6 +10,7 @@
 
 #include "bench/device.h"
 #include "cost/cost.h"
+#include "cuda/load.h"
 #include "cuda/open_device.h"
 #include "format/format_words.h"
 #include "input/error.h"
@@ -225,7 +226,17 @@ void DeviceOptions::add(CLI::App& command) {
       "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
 }
 
-std::unique_ptr<Device> DeviceOptions::open() const {
+std::unique_ptr<Device> DeviceOptions::open() const { return open(note, warn); }
+
+bool DeviceOptions::may_be_gpu() const {
+  const DeviceChoice choice = parse_device(device);
+  const bool names_cpus = !threads.empty() || !cpus.empty() || numa != "local";
+  if (choice.kind == DeviceChoice::Kind::automatic && names_cpus) return false;
+  return choice.kind != DeviceChoice::Kind::cpu && cuda::has_module();
+}
+
+std::unique_ptr<Device> DeviceOptions::open(const std::function<void(const std::string&)>& notice,
+                                            const std::function<void(const std::string&)>& warning) const {
   CpuSettings settings;
   constexpr std::int64_t kMostThreads = 65536;
   if (!threads.empty())
@@ -236,13 +247,13 @@ std::unique_ptr<Device> DeviceOptions::open() const {
   } else if (numa != "local") {
     throw InputError(fmt::format("--numa: '{}' is neither local nor interleave", numa));
   }
-  std::unique_ptr<Device> opened = open_device(device, settings, device_sources(note));
+  std::unique_ptr<Device> opened = open_device(device, settings, device_sources(notice));
   const DeviceInfo& info = opened->info();
   if (settings.numa == NumaPolicy::interleave) {
     if (info.numa_nodes == 1)
-      warn("--numa interleave: there is one NUMA node, so nothing to interleave");
+      warning("--numa interleave: there is one NUMA node, so nothing to interleave");
     else if (info.numa != settings.numa)
-      warn("--numa interleave: the system refuses; memory is local");
+      warning("--numa interleave: the system refuses; memory is local");
   }
   return opened;
 }
@@ -267,19 +278,31 @@ std::vector<std::string> warn_of(const Model& model, const std::vector<std::int6
   return warnings;
 }
 
-void write_result(Output& output, OutputFormat format, const Result& result) {
-  release_notices();
+namespace {
+
+std::string text_of(const Result& result, OutputFormat format, const Style& style) {
   switch (format) {
     case OutputFormat::json:
-      return output.write(printable_json(result.json().dump(2, ' ', false, Json::error_handler_t::replace)) +
-                          "\n");
+      return printable_json(result.json().dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
     case OutputFormat::csv:
-      return output.write(to_csv(result.rows()));
+      return to_csv(result.rows());
     case OutputFormat::md:
-      return output.write(to_markdown(result.rows()));
+      return to_markdown(result.rows());
     case OutputFormat::table:
-      return output.write(printable_lines(result.text(output.style()), output.style().colour));
+      break;
   }
+  return printable_lines(result.text(style), style.colour);
+}
+
+}  // namespace
+
+void write_result(Output& output, OutputFormat format, const Result& result) {
+  release_notices();
+  output.write(text_of(result, format, output.style()));
+}
+
+void write_snapshot(Output& output, OutputFormat format, const Result& result) {
+  if (output.is_file()) output.snapshot(text_of(result, format, output.style()));
 }
 
 }  // namespace memwall

@@ -84,6 +84,11 @@ struct DeviceOptions {
   // As open_device does (cuda/open_device.h), its notice on standard error. Warns where the system refuses to
   // interleave, or has nothing to interleave.
   std::unique_ptr<Device> open() const;
+  // The same, what there is to say of the choice given to `notice` and `warning`.
+  std::unique_ptr<Device> open(const std::function<void(const std::string&)>& notice,
+                               const std::function<void(const std::string&)>& warning) const;
+  // True where the device may be a GPU, which is opened in a process of its own.
+  bool may_be_gpu() const;
   std::int64_t memory_bytes() const;  // 0 where none was given; throws InputError
 };
 
@@ -97,5 +102,7 @@ struct Result {
   std::function<std::string(const Style&)> text;
 };
 void write_result(Output& output, OutputFormat format, const Result& result);
+// What there is of it until now, where the output is a file.
+void write_snapshot(Output& output, OutputFormat format, const Result& result);
 
 }  // namespace memwall

@@ -77,9 +77,19 @@ void require_driver(const char* library) {
   if (::dlopen(library, RTLD_LAZY | RTLD_LOCAL) == nullptr) throw RunError("no CUDA driver was found");
 }
 
-std::unique_ptr<Runtime> load_runtime() {
+namespace {
+
+std::string own_module_path() {
   std::error_code ignored;
-  const std::string path = module_path(fs::read_symlink("/proc/self/exe", ignored).string());
+  return module_path(fs::read_symlink("/proc/self/exe", ignored).string());
+}
+
+}  // namespace
+
+bool has_module() { return !own_module_path().empty(); }
+
+std::unique_ptr<Runtime> load_runtime() {
+  const std::string path = own_module_path();
   if (path.empty()) throw NoModule("this build has no CUDA backend");
   if (named_module() == nullptr) require_driver();
   return load_module(path);

@@ -28,6 +28,9 @@ std::unique_ptr<Runtime> load_module(const std::string& path);
 // Throws RunError where the driver's library cannot be loaded: the module takes tens of MB, to say the same.
 void require_driver(const char* library = "libcuda.so.1");
 
+// Whether this program has a module to load.
+bool has_module();
+
 // This program's module. Throws NoModule where there is none, and as require_driver (but where
 // MEMWALL_CUDA_MODULE names the module) and load_module do.
 std::unique_ptr<Runtime> load_runtime();

@@ -197,6 +197,7 @@ Json measured_op_figures(const MeasuredOp& measured, const DeviceFigures& device
   if (predicted) json["ceiling_us"] = known(measured.prediction.ceiling_s * 1e6);
   if (!measured.measurement) {
     json["not_measured"] = true;
+    if (!measured.failed.empty()) json["why"] = measured.failed;  // else there is no kernel, or the run ended
     json["flags"] = flags_of(measured, device);
     return json;
   }
@@ -204,8 +205,11 @@ Json measured_op_figures(const MeasuredOp& measured, const DeviceFigures& device
   const double count = static_cast<double>(measured.op.count());
   json["variant"] = m.variant;
   json["variants"] = Json::array();
-  for (const VariantFigure& v : m.variants)
-    json["variants"].push_back({{"name", v.name}, {"us", number(v.seconds * 1e6)}});
+  for (const VariantFigure& v : m.variants) {
+    json["variants"].push_back(
+        {{"name", v.name}, {"us", std::isfinite(v.seconds) ? number(v.seconds * 1e6) : Json(nullptr)}});
+    if (!v.works()) json["variants"].back()["failed"] = v.failed;
+  }
   if (m.touched > 0) json["experts"]["measured_touched"] = number(m.touched);
   if (!m.first_drawn.empty()) json["experts"]["first_drawn"] = m.first_drawn;
   json["measured_us"] = number(m.seconds.median * count * 1e6);
@@ -297,6 +301,7 @@ Json measured_step_figures(const MeasuredStep& step, const DeviceFigures& device
   }
   json["measured"] = measured_speed(step.measured_seconds(), step.workload, step.partial());
   if (step.whole) json["measured"]["step"] = whole_step_figures(*step.whole, step.workload);
+  if (!step.whole_failed.empty()) json["measured"]["step_failed"] = step.whole_failed;
   json["stopped"] = stop_reasons(step);
   json["flags"] = flags_of(step, device);
   json["ops"] = Json::array();

@@ -170,6 +170,16 @@ std::string streams_text(const DeviceFigures& device, const Style& style) {
 
 namespace {
 
+// A line for each op that has a kernel and no figure.
+std::string failed_text(const MeasuredStep& step, const Style& style) {
+  std::string text;
+  for (const MeasuredOp& op : step.ops) {
+    if (!op.failed.empty())
+      text += style.apply(Tone::bad, fmt::format("{}: {}", op.op.name, op.failed)) + "\n";
+  }
+  return text;
+}
+
 // The least share of what the step's cold ops read that lies on huge pages.
 std::string huge_pages_text(const MeasuredStep& step) {
   std::optional<double> least;
@@ -234,7 +244,7 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     if (gpu) cells.emplace_back(m.variant, tone);
     table.row(std::move(cells));
   }
-  text += table.render(style) + "\n" + experts_text(step) + huge_pages_text(step) +
+  text += table.render(style) + "\n" + failed_text(step, style) + experts_text(step) + huge_pages_text(step) +
           memory_text(step, device) + flags_text(step, device, style);
   const double tokens = static_cast<double>(w.rows());
   const double measured = step.measured_seconds();
@@ -257,6 +267,8 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     text += "\n";
   }
   if (step.whole) text += "\n" + whole_step_text(*step.whole, w, style);
+  if (!step.whole_failed.empty())
+    text += style.apply(Tone::bad, "whole steps failed: " + step.whole_failed) + "\n";
   return text;
 }
 

@@ -92,6 +92,16 @@ void Output::write(std::string_view text) {
   finish();
 }
 
+void Output::snapshot(std::string_view text) {
+  write(text);
+  try {
+    temporary_ = std::make_unique<TemporaryFile>(temporary_->target());
+  } catch (const std::system_error& error) {
+    fail(error.code().value());
+  }
+  descriptor_ = temporary_->descriptor();
+}
+
 Style Output::style() const {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");

@@ -29,6 +29,10 @@ class Output {
   void append(std::string_view text);
   // After the last of them: a file appears under its name only now. Throws RunError.
   void finish();
+  bool is_file() const { return temporary_ != nullptr; }  // one that is replaced whole
+  // What there is until now, whole, under the file's name, which a later text replaces: a process that is
+  // killed leaves it. Of files alone. Throws RunError.
+  void snapshot(std::string_view text);
   // One text that is all there is.
   void write(std::string_view text);
 

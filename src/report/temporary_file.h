@@ -18,6 +18,7 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   int descriptor() const { return descriptor_; }
+  const std::string& target() const { return target_; }
   void rename_to_target();  // closes it; throws std::system_error
 
  private:

@@ -1,11 +1,13 @@
 // The sampler on a device made up for the purpose: time passes as the test says.
 #include "bench/sampler.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <csignal>
 #include <map>
+#include <set>
 
 #include "bench/interrupt.h"
 #include "bench/measure.h"
@@ -38,7 +40,8 @@ class FakeDevice : public Device {
     double cold_bytes(std::int64_t) const override { return launch_bytes; }
     double flops(std::int64_t) const override { return 2 * launch_bytes; }
     Check check(std::size_t variant) override {
-      return {.outputs = 1, .worst = !is_probe && variant == device.wrong_variant ? 2.0 : 0.5};
+      return {.outputs = 1,
+              .worst = (is_probe ? device.wrong_probes : device.wrong).count(variant) > 0 ? 2.0 : 0.5};
     }
     FakeDevice& device;
     double launch_bytes;
@@ -53,8 +56,11 @@ class FakeDevice : public Device {
   }
   const DeviceInfo& info() const override { return info_; }
   std::vector<Variant> variants(const Task& task) const override {
-    if (std::holds_alternative<StreamTask>(task)) return {{"1 stream", 0}};
     std::vector<Variant> all;
+    if (std::holds_alternative<StreamTask>(task)) {
+      for (int i = 1; i <= probes; ++i) all.push_back({std::to_string(i) + " streams", 0});
+      return all;
+    }
     for (std::size_t i = 0; i < rates.size(); ++i) all.push_back({"v" + std::to_string(i), 0});
     return all;
   }
@@ -89,7 +95,9 @@ class FakeDevice : public Device {
   double probe_rate = 20e9;
   std::int64_t copy_bytes = 1 << 20;
   bool cold = true;
-  std::size_t wrong_variant = 99;
+  std::set<std::size_t> wrong;
+  std::set<std::size_t> wrong_probes;
+  int probes = 1;
   std::size_t unsupported = 99;
   int interrupted_launch = -1;
   bool no_memory = false;
@@ -143,9 +151,62 @@ TEST(Sampler, GoesOnWithoutAWayThatALibraryDoesNotSupport) {
   const auto m = measure_task(device, some_task(), nullptr, {});
   ASSERT_TRUE(m);
   EXPECT_EQ(m->variant, "v1");
-  EXPECT_EQ(m->variants.size(), 2U);
+  ASSERT_EQ(m->variants.size(), 3U);
+  EXPECT_TRUE(m->variants[0].refused);
+  EXPECT_FALSE(m->variants[0].failed.empty());
+  EXPECT_TRUE(m->variants[1].works());
   device.rates = {20e9};
   EXPECT_THROW(measure_task(device, some_task(), nullptr, {}), RunError);
+}
+
+// A wrong result costs the way that gave it; where no way is right, each says why.
+TEST(Sampler, TakesTheNextWayWhereTheFastestIsWrong) {
+  FakeDevice device;
+  device.rates = {20e9, 10e9};
+  device.wrong = {0};
+  const auto m = measure_task(device, some_task(), nullptr, {});
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->variant, "v1");
+  EXPECT_THAT(m->variants[0].failed, testing::HasSubstr("times its tolerance away"));
+  EXPECT_FALSE(m->variants[0].refused);
+  device.wrong = {0, 1};
+  EXPECT_THAT(failure_of([&] { measure_task(device, some_task(), nullptr, {}); }),
+              testing::AllOf(testing::HasSubstr("v0: wrong"), testing::HasSubstr("v1: wrong")));
+}
+
+TEST(Sampler, DoesNotTryAgainWhatLostTheDevice) {
+  FakeDevice device;
+  device.rates = {20e9, 10e9};
+  std::vector<std::string> tried;
+  const auto m = measure_task(device, some_task(), nullptr,
+                              {.rule = {},
+                               .lost = {{"v0", 0, "the GPU was lost"}},
+                               .tries = [&](const std::string& name) { tried.push_back(name); }});
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->variant, "v1");
+  EXPECT_EQ(m->variants[0].failed, "the GPU was lost");
+  EXPECT_EQ(tried, (std::vector<std::string>{"v1", "v1", "v1"}));  // timed, checked, sampled
+}
+
+// As ops are: for 2 ms at least, and on a GPU through the whole buffer.
+TEST(ReadCeiling, SamplesForAsLongAsOpsAre) {
+  FakeDevice device;
+  ReadCeiling ceiling(device);
+  const std::int64_t slice = device.info().read_slice_bytes;
+  const double slice_seconds = static_cast<double>(slice) / ceiling.median();
+  EXPECT_EQ(ceiling.sample_bytes(), slice * launches_a_sample(slice_seconds));
+  device.mutable_info().costly_launches = true;
+  device.mutable_info().read_buffer_bytes = 64 * slice;
+  EXPECT_GE(ReadCeiling(device).sample_bytes(), 64 * slice);
+}
+
+TEST(ReadCeiling, DoesWithoutAVariantThatFails) {
+  FakeDevice device;
+  device.probes = 2;
+  device.wrong_probes = {0};
+  EXPECT_EQ(ReadCeiling(device).variant(), "2 streams");
+  device.wrong_probes = {0, 1};
+  EXPECT_THROW(ReadCeiling{device}, RunError);
 }
 
 TEST(Sampler, TellsTheClockAndWhatSlowedTheDevice) {
@@ -225,7 +286,7 @@ TEST(Sampler, AnInterruptedSampleIsDiscarded) {
 
 TEST(Sampler, AnInterruptBeforeTheCheckIsNoWrongKernel) {
   FakeDevice device;
-  device.wrong_variant = 0;  // as an undone result would look
+  device.wrong = {0};  // as an undone result would look
   device.interrupted_launch = 1;
   const InterruptGuard guard;
   EXPECT_FALSE(measure_task(device, some_task(), nullptr, {}));
@@ -240,7 +301,7 @@ TEST(Sampler, TellsTheHugePagesOfWhatIsCold) {
 
 TEST(Sampler, AWrongKernelFailsTheRun) {
   FakeDevice device;
-  device.wrong_variant = 0;
+  device.wrong = {0};
   EXPECT_THROW(measure_task(device, some_task(), nullptr, {}), RunError);
 }
 

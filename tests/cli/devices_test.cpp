@@ -85,18 +85,35 @@ TEST(CommandsOnAGpu, ThatIsNotThereAreRefused) {
   }
 }
 
-TEST(CommandsOnAGpu, ThatFailsEndWithOneLineAndNoFile) {
+TEST(CommandsOnAGpu, ThatDoesNotOpenEndWithOneLineAndNoFile) {
   const TemporaryFolder folder;
-  for (const auto& [machine, why] :
-       {std::pair{"does-not-open", "cudaSetDevice"}, std::pair{"fails-running", "illegal memory access"}}) {
-    for (const std::string& command :
-         {"measure " + kMixed + kMeasured, std::string("baseline --n 64 --no-prompt")}) {
-      const Finished done = run_on(machine, command + " --device cuda:0 --output " + (folder / "result"));
-      EXPECT_EQ(done.status, 1) << done.err;
-      EXPECT_EQ(done.out, "");
-      EXPECT_EQ(lines_of(done.err).size(), 1U) << done.err;
-      EXPECT_THAT(done.err, HasSubstr(why));
-      EXPECT_TRUE(folder.names().empty());
+  for (const std::string& command :
+       {"measure " + kMixed + kMeasured, std::string("baseline --n 64 --no-prompt")}) {
+    const Finished done =
+        run_on("does-not-open", command + " --device cuda:0 --output " + (folder / "result"));
+    EXPECT_EQ(done.status, 1) << done.err;
+    EXPECT_EQ(done.out, "");
+    EXPECT_EQ(lines_of(done.err).size(), 1U) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("cudaSetDevice"));
+    EXPECT_TRUE(folder.names().empty());
+  }
+}
+
+// A result, which says of everything that it failed and why; the reason is told once.
+TEST(CommandsOnAGpu, OnWhichEverythingFailsSayWhy) {
+  for (const std::string& command :
+       {"measure " + kMixed + kMeasured, std::string("baseline --n 64 --no-prompt --format json")}) {
+    const Finished done = run_on("fails-running", command + " --device cuda:0");
+    EXPECT_EQ(done.status, 1) << done.err;
+    ASSERT_EQ(lines_of(done.err).size(), 1U) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("more: fake.cu:7"));
+    EXPECT_THAT(done.err, HasSubstr("illegal memory access"));
+    const Json json = Json::parse(done.out);
+    EXPECT_EQ(json["device"]["read_GBps"], nullptr);
+    for (const Json& step : json.value("decode", Json::array())) {
+      EXPECT_EQ(step["measured"]["partial"], true);
+      for (const Json& op : step["ops"])
+        EXPECT_THAT(op["why"].get<std::string>(), HasSubstr("illegal memory access"));
     }
   }
 }
