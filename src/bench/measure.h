@@ -198,6 +198,12 @@ class Session {
   const std::optional<std::string>& shortage() const { return shortage_; }  // of memory, in words
 
  private:
+  struct Known {  // a task's result, for the ops, batches and contexts that ask for it again
+    Task task;
+    std::optional<Measurement> measurement;
+    std::string failed;
+  };
+
   // The unit's outcome: the ledger's, else what `work` leaves. Nothing once the session has stopped, or where
   // an interrupt came before a result.
   const Outcome* perform(const std::string& unit, const std::function<void(Outcome&)>& work);
@@ -210,8 +216,11 @@ class Session {
   ReadCeiling* ceiling();
   bool has_ceiling() const;
   void note_ceilings();
+  void note_placed(const Outcome& outcome);
   void note(const Outcome& outcome);
 
+  // The task's outcome, from whichever unit ran it first; null once the session has stopped.
+  const Known* known(const std::string& unit, const Task& task, bool paired, const SamplerSettings& settings);
   MeasuredStep run_step(const MeasuredModel& model, const std::vector<Op>& grouped, const Workload& workload,
                         std::uint64_t seed);
   void run_whole_steps(const MeasuredModel& model, const MeasureSettings& settings, std::size_t first);
@@ -229,12 +238,6 @@ class Session {
   // Throws InputError where the largest of the probes and the tasks noted passes the memory bound.
   void require(const std::function<void(Need&)>& note_tasks) const;
   void fit_launches();
-
-  struct Known {  // a task's result, for the ops and batches that ask for it again
-    OpTask task;
-    std::optional<Measurement> measurement;
-    std::string failed;
-  };
 
   Device* device_ = nullptr;  // none: only what is in the ledger
   std::int64_t memory_bytes_;

@@ -97,11 +97,15 @@ void Session::note_rates(const Task& task, const Measurement& m) {
 void Session::note_ceilings() {
   for (ceilings_ = 0; const Outcome* outcome = ledger_.find(ceiling_unit(ceilings_)); ++ceilings_) {
     note(*outcome);
-    last_ceiling_failed_ = !outcome->failed.empty();
-    if (!outcome->probe || !figures_.read_variant.empty()) continue;
-    figures_.read_variant = outcome->probe->variant;
-    figures_.huge_page_share = outcome->probe->huge_page_share;
+    note_placed(*outcome);
   }
+}
+
+void Session::note_placed(const Outcome& outcome) {
+  last_ceiling_failed_ = !outcome.failed.empty();
+  if (!outcome.probe || !figures_.read_variant.empty()) return;
+  figures_.read_variant = outcome.probe->variant;
+  figures_.huge_page_share = outcome.probe->huge_page_share;
 }
 
 bool Session::has_ceiling() const { return ceilings_ > 0 && !last_ceiling_failed_; }
@@ -123,11 +127,7 @@ ReadCeiling* Session::ceiling() {
   });
   if (outcome == nullptr) return nullptr;
   ++ceilings_;
-  last_ceiling_failed_ = !outcome->failed.empty();
-  if (outcome->probe && figures_.read_variant.empty()) {
-    figures_.read_variant = outcome->probe->variant;
-    figures_.huge_page_share = outcome->probe->huge_page_share;
-  }
+  note_placed(*outcome);
   return ceiling_ ? &*ceiling_ : nullptr;
 }
 

@@ -48,6 +48,17 @@ double MeasuredStep::measured_seconds() const {
   return seconds;
 }
 
+const Session::Known* Session::known(const std::string& unit, const Task& task, bool paired,
+                                     const SamplerSettings& settings) {
+  const auto found =
+      std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return same_task(k.task, task); });
+  if (found != known_.end()) return &*found;
+  const Outcome* outcome = measure(unit, task, paired, settings);
+  if (outcome == nullptr) return nullptr;
+  known_.push_back({task, outcome->measurement, outcome->failed});
+  return &known_.back();
+}
+
 MeasuredStep Session::run_step(const MeasuredModel& model, const std::vector<Op>& ops,
                                const Workload& workload, std::uint64_t seed) {
   MeasuredStep measured;
@@ -59,29 +70,22 @@ MeasuredStep Session::run_step(const MeasuredModel& model, const std::vector<Op>
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     const OpTask task = essential_task(op.work, workload);
-    auto known =
-        std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return same_task(k.task, task); });
-    if (known == known_.end()) {
-      const bool elementwise = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
-      SamplerSettings settings;
-      settings.rule = elementwise                            ? elementwise_rule()
-                      : task.workload.phase == Phase::decode ? decode_rule()
-                                                             : prefill_rule();
-      settings.seed = seed;
-      // A GPU is steadier than a CPU that others use, too, and has many more ways to try.
-      if (figures_.info.costly_launches) settings.rule = shortened(settings.rule);
-      // Names repeat where layers differ; places do not.
-      const std::string unit = fmt::format("{} {} (op {}){}", phase_name(workload.phase), op.name, i + 1,
-                                           workload_words(model, workload));
-      if (const Outcome* outcome = measure(unit, task, task.workload.phase == Phase::decode, settings)) {
-        known_.push_back({task, outcome->measurement, outcome->failed});
-        known = std::prev(known_.end());
-      }
-    }
+    const bool elementwise = op.kind() == OpKind::elementwise || op.kind() == OpKind::embedding;
+    SamplerSettings settings;
+    settings.rule = elementwise                            ? elementwise_rule()
+                    : task.workload.phase == Phase::decode ? decode_rule()
+                                                           : prefill_rule();
+    settings.seed = seed;
+    // A GPU is steadier than a CPU that others use, too, and has many more ways to try.
+    if (figures_.info.costly_launches) settings.rule = shortened(settings.rule);
+    // Names repeat where layers differ; places do not.
+    const std::string unit = fmt::format("{} {} (op {}){}", phase_name(workload.phase), op.name, i + 1,
+                                         workload_words(model, workload));
     measured.ops.push_back({op, step.costs[i], {}, {}, {}});
-    if (known == known_.end()) continue;
-    measured.ops.back().measurement = known->measurement;
-    measured.ops.back().failed = known->failed;
+    if (const Known* found = known(unit, task, task.workload.phase == Phase::decode, settings)) {
+      measured.ops.back().measurement = found->measurement;
+      measured.ops.back().failed = found->failed;
+    }
   }
   return measured;
 }
@@ -103,7 +107,8 @@ void Session::run_whole_steps(const MeasuredModel& model, const MeasureSettings&
       std::vector<const Measurement*> alone;
       StepSettings step_settings;
       step_settings.timer = [&](const std::string& parts, const Task& task, const SamplerSettings& rule) {
-        return measurement("fused " + parts + words, task, false, rule);
+        const Known* candidate = known("fused " + parts + words, task, false, rule);
+        return candidate != nullptr ? candidate->measurement : std::nullopt;
       };
       for (const MeasuredOp& op : step.ops) {
         alone.push_back(op.measurement ? &*op.measurement : nullptr);
