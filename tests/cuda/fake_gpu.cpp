@@ -52,6 +52,14 @@ void FakeGpu::forbid_in_graph(const char* what) const {
   if (capturing_) throw KernelError(std::string("a graph's capture ") + what);
 }
 
+void FakeGpu::note_launch(const std::string& name) {
+  if (!capturing_) {
+    launched_outside_.insert(name);
+  } else if (captures_need_a_first_launch && launched_outside_.count(name) == 0) {
+    throw KernelError("a graph's capture holds the first launch of " + name);
+  }
+}
+
 void* FakeGpu::allocate(std::int64_t bytes) {
   forbid_in_graph("allocates");
   if (bytes > free_bytes()) throw RunError("fake.cpp:1: allocate: out of memory");
@@ -86,11 +94,16 @@ void FakeGpu::launch(const Launch& asked) {
   if (tamper) tamper(launch);
   ++launches_;
   const std::size_t kernels = runner_.launched();
+  const std::map<std::type_index, std::int64_t> before = runner_.kernels();
   executor_.touch_only(memory_.empty() ? nullptr : &memory_);
   const Finally restore([&] { executor_.touch_only(nullptr); });
   std::visit([&](const auto& of_a_family) { run_launch(of_a_family, runner_); }, launch);
   if (runner_.launched() == kernels) throw KernelError("a launch that names no kernel");
   memory_.check_guards();
+  for (const auto& [kernel, launches] : runner_.kernels()) {
+    const auto known = before.find(kernel);
+    if (known == before.end() || known->second < launches) note_launch(kernel.name());
+  }
 }
 
 // The 8-bit types on the cards and in the shapes that cuBLASLt takes.
@@ -121,6 +134,7 @@ void store_product(ScalarType type, double value, void* y, std::int64_t at) {
 
 void FakeGpu::gemm(const GemmProblem& problem, int, const GemmOperands& operands) {
   ++launches_;
+  note_launch("a library's product of type " + std::to_string(static_cast<int>(problem.type)));
   const std::int64_t element = scalar_bytes(problem.type);
   const auto check = [&](const void* begin, std::int64_t bytes, const char* what) {
     memory_.check(begin, static_cast<std::size_t>(bytes), what);

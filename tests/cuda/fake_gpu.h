@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <typeindex>
 #include <vector>
@@ -50,6 +51,9 @@ class FakeGpu final : public Gpu {
   // All that is allocated, for comparing what launches leave (order.h).
   std::vector<MemoryRange> ranges() const { return memory_.ranges(); }
   bool library = false;
+  // A kernel, or a library's product, that was never launched outside of a graph's capture is refused in one:
+  // what it loads at its first launch may not be loaded there.
+  bool captures_need_a_first_launch = false;
   double seconds_a_launch = 2e-6;
   double bytes_per_s = 1e12;
   double seconds_alone = 5e-6;  // more, for each launch that the host starts by itself
@@ -62,12 +66,14 @@ class FakeGpu final : public Gpu {
 
  private:
   void forbid_in_graph(const char* what) const;
+  void note_launch(const std::string& name);
 
   GpuProperties properties_;
   Executor executor_;
   LaunchRunner runner_{executor_};
   DeviceMemory memory_;
   bool capturing_ = false;
+  std::set<std::string> launched_outside_;
   std::int64_t allocated_ = 0;
   std::int64_t most_allocated_ = 0;
   std::int64_t launches_ = 0;

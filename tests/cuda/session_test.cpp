@@ -24,6 +24,7 @@ std::unique_ptr<FakeGpu> small_gpu() {
   properties.l2_bytes = 4 << 10;
   auto gpu = std::make_unique<FakeGpu>(properties);
   gpu->library = true;
+  gpu->captures_need_a_first_launch = true;
   gpu->seconds_a_launch = kLaunch;
   gpu->bytes_per_s = kRate;
   gpu->seconds_alone = 1;
