@@ -68,13 +68,13 @@ InterruptGuard::~InterruptGuard() {
 
 bool interrupted() { return g_interrupted.load(std::memory_order_relaxed); }
 
-RemovedWhenEnded::RemovedWhenEnded(std::string path) : path_(std::move(path)) {
-  g_file = path_.c_str();
+RemovedWhenEnded::RemovedWhenEnded(std::string path)
+    : path_(std::move(path)), outer_(g_file.exchange(path_.c_str())) {
   use_handlers();
 }
 
 RemovedWhenEnded::~RemovedWhenEnded() {
-  g_file = nullptr;
+  g_file = outer_;
   leave_handlers();
 }
 

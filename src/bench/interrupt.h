@@ -23,7 +23,7 @@ class InterruptGuard {
 bool interrupted();
 
 // From its construction to its end, SIGHUP, SIGINT, SIGQUIT and SIGTERM remove the file before they end the
-// process. One at a time.
+// process. Of several only the innermost, which goes first.
 class RemovedWhenEnded {
  public:
   explicit RemovedWhenEnded(std::string path);
@@ -33,6 +33,7 @@ class RemovedWhenEnded {
 
  private:
   std::string path_;
+  const char* outer_;
 };
 
 // For a child process: the file that a signal would remove is its parent's, and stays.

@@ -156,23 +156,26 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
   const auto result = [&](const Session& session) {
     return baseline_result(session, ridge, predicted, settings.seed, invocation);
   };
+  std::function<void(const Session&)> checkpoint;
+  if (output.is_file())
+    checkpoint = [&](const Session& session) { write_snapshot(output, format, result(session)); };
   const FinishedSession done = run_session(
-      options.device,
-      {.check =
-           [&](const Session& session) {
-             session.require_memory(settings_on(session.info(), settings, own_n));
-           },
-       .accepted =
-           [&](const DeviceInfo& device) {
-             predicted = predicted_ratio(options, settings_on(device, settings, own_n).n);
-             guard.emplace();
-           },
-       .run =
-           [&](Session& session) {
-             session.probe();
-             if (!session.stopped()) session.run_baselines(settings_on(session.info(), settings, own_n));
-           },
-       .checkpoint = [&](const Session& session) { write_snapshot(output, format, result(session)); }});
+      options.device, {.check =
+                           [&](const Session& session) {
+                             session.require_memory(settings_on(session.info(), settings, own_n));
+                           },
+                       .accepted =
+                           [&](const DeviceInfo& device) {
+                             predicted = predicted_ratio(options, settings_on(device, settings, own_n).n);
+                             guard.emplace();
+                           },
+                       .run =
+                           [&](Session& session) {
+                             session.probe();
+                             if (!session.stopped())
+                               session.run_baselines(settings_on(session.info(), settings, own_n));
+                           },
+                       .checkpoint = checkpoint});
   const Session& session = *done.session;
   for (const std::string& warning : done.warnings) warn(warning);
   for (const std::string& warning : huge_page_warnings(session.figures(), {})) warn(warning);

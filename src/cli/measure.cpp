@@ -199,29 +199,32 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
                   .rows = [&] { return measure_rows(session, options.ops); },
                   .text = [&](const Style& style) { return measure_text(session, models, seed, style); }};
   };
-  const FinishedSession done = run_session(
-      options.device, {.check =
-                           [&](const Session& session) {
-                             for (const MeasuredModel& model : formats)
-                               session.require_memory(model.ops, settings);
-                             session.require_memory(small_baselines(session.info(), seed));
-                           },
-                       .accepted = {},
-                       .run =
-                           [&](Session& session) {
-                             session.plan(formats.size(), formats.front(), settings);
-                             session.probe();
-                             // The models come last: what bounds them is the best of the whole run.
-                             if (!session.stopped())
-                               session.run_baselines(small_baselines(session.info(), seed));
-                             for (const MeasuredModel& model : formats) {
-                               if (!session.stopped()) session.run_model(model, settings);
-                             }
-                           },
-                       .checkpoint =
-                           [&](const Session& session) {
-                             write_snapshot(output, format, result(session, warnings_of(session, printed)));
-                           }});
+  std::function<void(const Session&)> checkpoint;
+  if (output.is_file())
+    checkpoint = [&](const Session& session) {
+      write_snapshot(output, format, result(session, warnings_of(session, printed)));
+    };
+  const FinishedSession done =
+      run_session(options.device, {.check =
+                                       [&](const Session& session) {
+                                         for (const MeasuredModel& model : formats)
+                                           session.require_memory(model.ops, settings);
+                                         session.require_memory(small_baselines(session.info(), seed));
+                                       },
+                                   .accepted = {},
+                                   .run =
+                                       [&](Session& session) {
+                                         session.plan(formats.size(), formats.front(), settings);
+                                         session.probe();
+                                         // The models come last: what bounds them is the best of the whole
+                                         // run.
+                                         if (!session.stopped())
+                                           session.run_baselines(small_baselines(session.info(), seed));
+                                         for (const MeasuredModel& model : formats) {
+                                           if (!session.stopped()) session.run_model(model, settings);
+                                         }
+                                       },
+                                   .checkpoint = checkpoint});
   const Session& session = *done.session;
   std::vector<std::string> warnings = printed;
   warnings.insert(warnings.end(), done.warnings.begin(), done.warnings.end());

@@ -302,7 +302,7 @@ void write_result(Output& output, OutputFormat format, const Result& result) {
 }
 
 void write_snapshot(Output& output, OutputFormat format, const Result& result) {
-  if (output.is_file()) output.snapshot(text_of(result, format, output.style()));
+  output.snapshot(text_of(result, format, output.style()));
 }
 
 }  // namespace memwall

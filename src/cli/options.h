@@ -102,7 +102,7 @@ struct Result {
   std::function<std::string(const Style&)> text;
 };
 void write_result(Output& output, OutputFormat format, const Result& result);
-// What there is of it until now, where the output is a file.
+// What there is of it until now; of an output that is a file.
 void write_snapshot(Output& output, OutputFormat format, const Result& result);
 
 }  // namespace memwall

@@ -11,6 +11,7 @@
 #include "bench/supervise.h"
 #include "cli/notices.h"
 #include "cli/progress.h"
+#include "input/error.h"
 #include "input/numbers.h"
 
 namespace memwall {
@@ -34,7 +35,12 @@ class Checkpoints {
     constexpr auto kRest = std::chrono::seconds(2);
     const auto now = std::chrono::steady_clock::now();
     if (!plan_.checkpoint || now - last_ < kRest) return;
-    plan_.checkpoint(*repeated(info_, memory_bytes_, ledger, plan_));
+    // The file at the end is what counts: a full disk may have room by then.
+    try {
+      plan_.checkpoint(*repeated(info_, memory_bytes_, ledger, plan_));
+    } catch (const RunError& error) {
+      if (!std::exchange(warned_, true)) warn(fmt::format("what there is until now: {}", error.what()));
+    }
     last_ = std::chrono::steady_clock::now();
   }
 
@@ -42,6 +48,7 @@ class Checkpoints {
   const SessionPlan& plan_;
   DeviceInfo info_;
   std::int64_t memory_bytes_;
+  bool warned_ = false;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 

@@ -69,9 +69,11 @@ void Output::fail(int error) const {
                              std::strerror(error)));
 }
 
-void Output::append(std::string_view text) {
+void Output::append(std::string_view text) { append_to(descriptor_, text); }
+
+void Output::append_to(int descriptor, std::string_view text) const {
   while (!text.empty()) {
-    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(errno);
     text.remove_prefix(static_cast<std::size_t>(written));
@@ -92,14 +94,14 @@ void Output::write(std::string_view text) {
   finish();
 }
 
-void Output::snapshot(std::string_view text) {
-  write(text);
+void Output::snapshot(std::string_view text) const {
   try {
-    temporary_ = std::make_unique<TemporaryFile>(temporary_->target());
+    TemporaryFile file(temporary_->target());
+    append_to(file.descriptor(), text);
+    file.rename_to_target();
   } catch (const std::system_error& error) {
     fail(error.code().value());
   }
-  descriptor_ = temporary_->descriptor();
 }
 
 Style Output::style() const {

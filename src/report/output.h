@@ -32,7 +32,7 @@ class Output {
   bool is_file() const { return temporary_ != nullptr; }  // one that is replaced whole
   // What there is until now, whole, under the file's name, which a later text replaces: a process that is
   // killed leaves it. Of files alone. Throws RunError.
-  void snapshot(std::string_view text);
+  void snapshot(std::string_view text) const;
   // One text that is all there is.
   void write(std::string_view text);
 
@@ -41,6 +41,7 @@ class Output {
 
  private:
   [[noreturn]] void fail(int error) const;
+  void append_to(int descriptor, std::string_view text) const;
 
   std::string path_;
   std::unique_ptr<TemporaryFile> temporary_;  // of a file that is replaced whole

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -175,6 +177,44 @@ TEST_F(OutputFile, ANameUnderDevIsWrittenInPlaceWhateverItStandsFor) {
   ::close(file);
   EXPECT_EQ(content(path("redirected")), "text");
   EXPECT_EQ(names().size(), 1U);
+}
+
+// A snapshot is a whole file under the name, until the next one or the end.
+TEST_F(OutputFile, ASnapshotStandsUntilTheNext) {
+  const std::string file = path("result");
+  {
+    Output output(file);
+    ASSERT_TRUE(output.is_file());
+    output.snapshot("one of some length");
+    EXPECT_EQ(content(file), "one of some length");
+    output.snapshot("two");
+    EXPECT_EQ(content(file), "two");
+  }
+  EXPECT_EQ(content(file), "two");
+  EXPECT_EQ(names(), std::vector<std::string>{"result"});
+  Output output(file);
+  output.snapshot("three");
+  output.write("the end");
+  EXPECT_EQ(content(file), "the end");
+  EXPECT_FALSE(Output("/dev/null").is_file());
+  EXPECT_FALSE(Output("").is_file());
+}
+
+// Behind one a signal still removes what is not finished.
+TEST_F(OutputFile, ASignalBehindASnapshotLeavesIt) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Output output(path("result"));
+    output.snapshot("so far");
+    output.append("unfinished");
+    std::raise(SIGTERM);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(names(), std::vector<std::string>{"result"});
+  EXPECT_EQ(content(path("result")), "so far");
 }
 
 TEST(Output, WritesToStandardOutput) {
