@@ -72,7 +72,7 @@ cmake --build "$build" --parallel "$(build_jobs)" --target memwall memwall_cuda 
 folder=$stage/$name
 cmake --install "$build" --strip --prefix "$folder" >/dev/null
 cmake --install "$build" --strip --prefix "$folder" --component gpu_tests >/dev/null
-cp -- "$root"/scripts/{gpu-check.sh,gpu-summary.py,dependencies.sh} "$folder"
+cp -- "$root"/scripts/{gpu-check.sh,gpu-parts.sh,gpu-summary.py,dependencies.sh} "$folder"
 cp -L -- "$blas" "$folder/lib"
 
 # The libraries that a program or library here loads: "NAME PATH", one a line; glibc's own come with the system.

@@ -15,12 +15,21 @@
 # Nothing is downloaded: dependencies are the installed ones, and those under the prefixes of CMAKE_PREFIX_PATH.
 set -uo pipefail
 
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
+for file in dependencies.sh gpu-parts.sh; do
+  if [[ ! -r $here/$file ]]; then
+    echo "gpu-check.sh: $here/$file is missing: keep the files of the bundle together" >&2
+    exit 2
+  fi
+done
 # shellcheck source-path=SCRIPTDIR source=dependencies.sh
 source "$here/dependencies.sh"
+# shellcheck source-path=SCRIPTDIR source=gpu-parts.sh
+source "$here/gpu-parts.sh"
 
 readonly total_seconds=470  # in all, with a margin for what ends late
-# The seconds that a part may take. configure and build are a source tree's only, at the cost of what comes last.
+# The seconds after which a part gets SIGTERM. configure and build are a source tree's only, at the cost of what comes
+# last.
 declare -A limits=(
   [configure]=40
   [build]=200
@@ -28,9 +37,11 @@ declare -A limits=(
   [devices]=15
   [smoke]=20
   [sanitizer]=60
-  [gpu-tests]=60
-  [measure]=290
+  [gpu-tests]=75
+  [measure]=250
 )
+# The seconds until SIGKILL, where 2 are too few: memwall writes what it has measured.
+declare -A graces=([measure]=15)
 
 usage() {
   echo "usage: gpu-check.sh [--cpu] [--build FOLDER] [--model NAME] [--weights LIST] [--batch LIST] [--context LIST]" \
@@ -79,167 +90,7 @@ else
   : "${model:=llama-3.1-8b}" "${batches:=1,8,64}" "${contexts:=1024,8192}"
 fi
 
-if ! mkdir -p -- "$1" 2>/dev/null; then
-  say "$1 is no folder that can be made"
-  exit 2
-fi
-output=$(cd -- "$1" && pwd)
-archive=$output.tar.gz
-rm -f -- "$archive" "$output"/{steps.tsv,summary.md,summary.log,devices.json,measure.json}
-for part in "${!limits[@]}"; do rm -f -- "$output/$part.log"; done
-: >"$output/steps.tsv"
-
-failed=0
-stopped=  # the signal that asked for the end
-trap 'stopped=HUP' HUP
-trap 'stopped=INT' INT
-trap 'stopped=TERM' TERM
-
-# The parts alone; the whole page comes at the end.
-write_steps() {
-  {
-    printf '# GPU check\n\n| step | outcome | s |\n| --- | --- | --- |\n'
-    while IFS= read -r line; do printf '| %s |\n' "${line//$'\t'/ | }"; done <"$output/steps.tsv"
-  } >"$output/summary.md"
-}
-
-write_page() {
-  local page=$output/summary.md
-  command -v python3 >/dev/null || return
-  if timeout --kill-after=2 5 python3 "$here/gpu-summary.py" "$output" >"$page.new" 2>"$output/summary.log" </dev/null; then
-    mv -f -- "$page.new" "$page"
-    rm -f -- "$output/summary.log"
-  else
-    rm -f -- "$page.new"
-    say "gpu-summary.py failed; $page is only the list of parts"
-    failed=1
-  fi
-}
-
-# All of the results, in one file that is either the last one or this one.
-write_archive() {
-  local statuses
-  tar -C "$(dirname -- "$output")" -cf - -- "$(basename -- "$output")" 2>/dev/null | gzip >"$archive.new"
-  statuses=("${PIPESTATUS[@]}")
-  # tar's 1: a file grew meanwhile.
-  if ((statuses[0] <= 1 && statuses[1] == 0)) && mv -f -- "$archive.new" "$archive"; then return; fi
-  say "$archive cannot be written"
-  failed=1
-}
-
-# record PART OUTCOME SECONDS
-record() {
-  printf '%s\t%s\t%d\n' "$1" "${2//$'\t'/ }" "$3" >>"$output/steps.tsv"
-  write_steps
-  write_archive
-}
-
-# Nothing can run here: one line, which the results say too.
-refuse() {
-  say "$1"
-  record machine "failed: $1" 0
-  exit 2
-}
-
-# Waits until process $1 ends, $2 seconds at most, and hands a signal on; false where it does not end. A process that
-# the driver holds cannot even be killed.
-wait_for() {
-  local process=$1 end=$((SECONDS + $2 + 3)) next=$((SECONDS + 20)) told=
-  while kill -0 "$process" 2>/dev/null; do
-    if [[ -n $stopped && -z $told ]]; then
-      told=yes
-      kill -TERM "$process" 2>/dev/null
-      write_archive
-      end=$((SECONDS + grace + 3))
-    elif ((SECONDS >= end)); then
-      return 1
-    elif ((SECONDS >= next)); then
-      write_archive
-      next=$((SECONDS + 20))
-    fi
-    sleep 0.1
-  done
-}
-
-# run PART COMMAND...: in a process group of its own, for at most the seconds of its limit; its words go to PART.log,
-# its outcome to `outcome`, and how long it took to `took`.
-run() {
-  local part=$1 limit=${limits[$1]} start=$SECONDS status=0 process grace
-  shift
-  took=0
-  if [[ -n $stopped ]]; then
-    outcome="not run: stopped by SIG$stopped"
-    return
-  fi
-  if ((limit > total_seconds - SECONDS)); then limit=$((total_seconds - SECONDS)); fi
-  if ((limit < 2)); then
-    outcome="not run: no time left"
-    return
-  fi
-  say "$part (at most $limit s): $*"
-  grace=$((limit < 40 ? (limit + 3) / 4 : 10))
-  # SIGTERM: memwall then writes what it has measured.
-  timeout --signal=TERM --kill-after="$grace" $((limit - grace)) "$@" >"$output/$part.log" 2>&1 </dev/null &
-  process=$!
-  if wait_for "$process" "$limit"; then
-    wait "$process" 2>/dev/null || status=$?
-    took=$((SECONDS - start))
-    case $status in
-      0) outcome=passed ;;
-      124) outcome="stopped at its limit of $limit s" ;;
-      *) if ((status > 128)); then outcome="ended by SIG$(kill -l "$status")"; else outcome="failed with status $status"; fi ;;
-    esac
-    if ((status == 137 && took >= limit - grace)); then outcome="killed at its limit of $limit s"; fi
-  else
-    took=$((SECONDS - start))
-    outcome="does not end, even when killed"
-  fi
-  kill -KILL -- "-$process" 2>/dev/null  # what it left behind
-  if [[ -n $stopped ]]; then outcome="stopped by SIG$stopped"; fi
-}
-
-# Records the part that ran.
-done_with() {
-  if [[ $outcome != passed ]]; then
-    failed=1
-    say "$1: $outcome"
-    [[ ! -s $output/$1.log ]] || tail -n 5 "$output/$1.log" >&2
-  fi
-  record "$1" "$outcome" "$took"
-}
-
-step() {
-  run "$@"
-  done_with "$1"
-}
-
-# Parts that are tests: what a test program says beside its exit status. On this machine a test that is skipped has
-# failed, unless it wants cuBLAS and there is none; so has a program that runs no test.
-judge_tests() {
-  local line name reason='' ran=0 skipped=()
-  while IFS= read -r line; do
-    case $line in
-      *": Skipped") IFS= read -r reason || break ;;
-      "[       OK ] "*) ran=$((ran + 1)) ;;
-      "[  SKIPPED ] "*" ms)")
-        name=${line#"[  SKIPPED ] "}
-        if [[ $reason != "no cuBLAS: "* ]]; then skipped+=("${name% (*} ($reason)"); fi
-        reason=
-        ;;
-    esac
-  done <"$1"
-  if ((${#skipped[@]} > 0)); then
-    outcome="failed: skipped ${#skipped[@]}, the first ${skipped[0]}"
-  elif ((ran == 0)); then
-    outcome="failed: no test ran"
-  fi
-}
-
-test_step() {
-  run "$@"
-  if [[ $outcome == passed ]]; then judge_tests "$output/$1.log"; fi
-  done_with "$1"
-}
+open_results "$1"
 
 # compute-sanitizer finds wrong accesses; but it does not work on every machine that runs CUDA.
 sanitizer_step() {
