@@ -34,11 +34,11 @@ declare -A limits=(
   [configure]=40
   [build]=200
   [facts]=15
-  [devices]=15
+  [devices]=20
   [smoke]=20
   [sanitizer]=60
   [gpu-tests]=75
-  [measure]=250
+  [measure]=245
 )
 # The seconds until SIGKILL, where 2 are too few: memwall writes what it has measured.
 declare -A graces=([measure]=15)

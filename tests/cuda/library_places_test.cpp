@@ -102,6 +102,22 @@ TEST_F(CudaLibraryPlaces, PythonOnThePathTellsItsPrefixes) {
                           "python/lib/python3.12/site-packages/nvidia/cu13/lib"));
 }
 
+// Where a job's shell has none of them on PATH.
+TEST_F(CudaLibraryPlaces, EnvironmentsThatNobodyActivatedAreFound) {
+  const std::vector<std::string> places = {
+      "site/nvidia/cu13/lib",
+      "home/venv/lib/python3.12/site-packages/nvidia/cu13/lib",
+      "home/miniconda3/lib",
+      "home/miniconda3/envs/torch/lib",
+      "home/.pyenv/versions/3.12.4/lib/python3.12/site-packages/nvidia/cu13/lib",
+      "opt/conda/envs/torch/lib/python3.11/site-packages/nvidia/cublas/lib",
+      "workspace/venv/lib/python3.10/site-packages/nvidia/cublas/lib",
+      "usr/local/lib/ollama/cuda_v13"};
+  for (const std::string& place : places) install(place, 13);
+  EXPECT_EQ(folders({{"HOME", machine_ / "home"}, {"PYTHONPATH", "/nowhere:" + (machine_ / "site")}}),
+            places);
+}
+
 TEST_F(CudaLibraryPlaces, ANamedFolderIsTheOnlyOne) {
   install("usr/local/cuda/lib64", 13);
   install("named", 13);

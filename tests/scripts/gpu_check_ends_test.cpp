@@ -73,7 +73,8 @@ TEST_F(ScriptGpuCheckEnds, TheResultsAreThereAfterSigkill) {
   tests_say("echo $$ >'" + (folder_ / "left") +
             "'; case $1 in *-CudaGpuSmoke*) exec sleep 60 ;; esac\n"
             "echo '[       OK ] CudaGpu.Works (1 ms)'");
-  for (const char* step : {"facts: passed", "devices: passed", "smoke: passed", "gpu-tests: began, and did not end"}) {
+  for (const char* step :
+       {"facts: passed", "devices: passed", "smoke: passed", "gpu-tests: began, and did not end"}) {
     Process process(command("executes"));
     ASSERT_TRUE(wait_for_step(step));
     process.send(SIGKILL);

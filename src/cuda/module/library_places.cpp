@@ -42,14 +42,24 @@ void add_pythons(const char* path, std::vector<std::string>& prefixes) {
 }
 
 // NVIDIA's Python packages: nvidia-cublas-cu12 and nvidia-cublas.
-void add_packages(const fs::path& prefix, std::vector<fs::path>& folders) {
+void add_packages(const fs::path& packages, std::vector<fs::path>& folders) {
+  for (const fs::path& cuda : entries(packages / "nvidia", "cu")) folders.push_back(cuda / "lib");
+}
+
+void add_prefix(const fs::path& prefix, std::vector<fs::path>& folders) {
   for (const char* lib : {"lib", "lib64"}) {
     for (const fs::path& python : entries(prefix / lib, "python3")) {
-      for (const char* packages : {"site-packages", "dist-packages"}) {
-        const fs::path nvidia = python / packages / "nvidia";
-        for (const fs::path& cuda : entries(nvidia, "cu")) folders.push_back(cuda / "lib");
-      }
+      for (const char* packages : {"site-packages", "dist-packages"})
+        add_packages(python / packages, folders);
     }
+  }
+}
+
+// A Python or Conda installation, and the environments it keeps.
+void add_installation(const std::string& folder, std::vector<std::string>& prefixes) {
+  prefixes.push_back(folder);
+  for (const char* kept : {"envs", "versions"}) {  // Conda's, pyenv's
+    for (const fs::path& environment : entries(fs::path(folder) / kept)) prefixes.push_back(environment);
   }
 }
 
@@ -62,9 +72,11 @@ std::vector<fs::path> folders_of(const LibraryRoots& roots) {
     folders.push_back(toolkit / "lib");
   };
   for (const std::string& toolkit : roots.toolkits) add_toolkit(toolkit);
+  for (const std::string& packages : roots.packages) add_packages(packages, folders);
   for (const std::string& prefix : roots.prefixes) {
-    add_packages(prefix, folders);
+    add_prefix(prefix, folders);
     add_toolkit(prefix);  // Conda's packages lie as a toolkit does
+    for (const fs::path& engine : entries(fs::path(prefix) / "lib/ollama")) folders.push_back(engine);
   }
   return folders;
 }
@@ -86,14 +98,23 @@ LibraryRoots library_roots(const std::function<const char*(const char*)>& enviro
   add(roots.toolkits, value("CUDA_PATH"));
   roots.toolkits.push_back(root + "/usr/local/cuda");
   for (const fs::path& toolkit : entries(root + "/usr/local", "cuda-")) roots.toolkits.push_back(toolkit);
+  std::istringstream packages(value("PYTHONPATH"));
+  for (std::string folder; std::getline(packages, folder, ':');) add(roots.packages, folder);
   add(roots.prefixes, value("VIRTUAL_ENV"));
   add(roots.prefixes, value("CONDA_PREFIX"));
   add_pythons(value("PATH").c_str(), roots.prefixes);
-  if (const std::string home = value("HOME"); !home.empty()) roots.prefixes.push_back(home + "/.local");
+  if (const std::string home = value("HOME"); !home.empty()) {
+    roots.prefixes.push_back(home + "/.local");
+    for (const char* folder :
+         {".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".pyenv"})
+      add_installation(home + '/' + folder, roots.prefixes);
+  }
   for (const fs::path& folder : entries(root + "/opt")) {
-    roots.prefixes.push_back(folder.string());
+    add_installation(folder.string(), roots.prefixes);
     roots.prefixes.push_back((folder / ".venv").string());
   }
+  for (const char* folder : {"/.venv", "/venv", "/workspace/.venv", "/workspace/venv"})  // containers'
+    roots.prefixes.push_back(root + folder);
   roots.prefixes.push_back(root + "/usr/local");
   roots.prefixes.push_back(root + "/usr");
   return roots;

@@ -11,7 +11,9 @@ namespace memwall::cuda {
 struct LibraryRoots {
   std::string named;                  // MEMWALL_CUBLAS: then nowhere else
   std::vector<std::string> toolkits;  // with lib64, targets/*/lib, lib
-  std::vector<std::string> prefixes;  // with lib/python3*/site-packages or dist-packages, or lib (Conda)
+  std::vector<std::string> packages;  // PYTHONPATH: folders of Python packages
+  std::vector<std::string>
+      prefixes;  // with lib/python3*/site-packages or dist-packages, lib (Conda), lib/ollama
 };
 
 // This machine's: `environment` gives a variable's value, or null; `root` stands before the paths that every
