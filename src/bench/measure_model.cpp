@@ -96,7 +96,11 @@ void Session::run_whole_steps(const MeasuredModel& model, const MeasureSettings&
   std::optional<StepRunner> runner;
   for (std::size_t i = first; i < decode_.size(); ++i) {
     MeasuredStep& step = decode_[i];
-    if (stopped() || !has_ceiling()) return;
+    if (stopped()) return;
+    if (!has_ceiling()) {
+      step.whole_failed = "there is no read bandwidth to hold it against";
+      continue;
+    }
     const std::string words = workload_words(model, step.workload);
     const std::string unit = "whole steps" + words;
     // What earlier units left is known by now, so a probe that cannot be had ends it here.

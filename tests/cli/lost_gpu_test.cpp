@@ -111,6 +111,16 @@ TEST_F(LostGpu, AProbesArmThatIsWrongOrLosesTheDeviceIsLeftOut) {
   }
 }
 
+// No share of it, and no whole step; the ops' own times stand.
+TEST_F(LostGpu, WithoutAnyReadProbeTheStepSaysWhyItIsMissing) {
+  const Finished done = Process(command("executes,fails-at:ReadKernel")).wait();
+  EXPECT_EQ(done.status, 1);
+  const Json json = result();
+  expect_measured_but(json, {});
+  EXPECT_TRUE(json["device"]["read_GBps"].is_null());
+  EXPECT_EQ(json["decode"][0]["measured"]["step_failed"], "there is no read bandwidth to hold it against");
+}
+
 TEST_F(LostGpu, AHangEndsAfterTheGivenPatience) {
   const Finished done = Process(command("executes,hangs-at:RotaryKernel")).wait();
   EXPECT_EQ(done.status, 1);
