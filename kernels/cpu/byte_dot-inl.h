@@ -58,9 +58,10 @@ HWY_INLINE VB with_sign_of(VB weights, VB x) { return VB{_mm_sign_epi8(x.raw, we
 #endif
 
 // Products of one block of 32 weights of a row, four at a time, for weights of 0 to 15 (add) or -128 to 127
-// (add_signed) and activations of -127 to 127; total() is `bias` plus their sum, exact. No target overflows:
-// VNNI sums in 32 bits; pmaddubsw's 16-bit sums of pairs are at most 15 * 127 * 2, and 8 of those fit 16
-// bits still; signed weights go through |w| and x with w's sign, 128 * 127 * 2 at most, widened at once.
+// (add_signed; add_kept where keep() has been applied once, to multiply many times) and activations of -127
+// to 127; total() is `bias` plus their sum, exact. No target overflows: VNNI sums in 32 bits; pmaddubsw's
+// 16-bit sums of pairs are at most 15 * 127 * 2, and 8 of those fit 16 bits still; signed weights go through
+// |w| and x with w's sign, 128 * 127 * 2 at most, widened at once.
 class ByteDot {
  public:
   ByteDot() = default;
@@ -69,9 +70,11 @@ class ByteDot {
   HWY_INLINE void add(VB weights, VB x) { sum_.raw = _mm512_dpbusd_epi32(sum_.raw, weights.raw, x.raw); }
   // Weights as they are plus 128; the caller's bias takes 128 times the activations' sum away again.
   static constexpr std::int32_t kSignedOffset = 128;
-  HWY_INLINE void add_signed(VB weights, VB x) {
-    add(hn::Xor(weights, hn::Set(Bytes(), static_cast<std::int8_t>(-128))), x);
+  static HWY_INLINE VB keep(VB weights) {
+    return hn::Xor(weights, hn::Set(Bytes(), static_cast<std::int8_t>(-128)));
   }
+  HWY_INLINE void add_kept(VB kept, VB x) { add(kept, x); }
+  HWY_INLINE void add_signed(VB weights, VB x) { add_kept(keep(weights), x); }
   HWY_INLINE VI total() const { return sum_; }
 
  private:
@@ -80,9 +83,11 @@ class ByteDot {
   HWY_INLINE explicit ByteDot(VI bias) : sum_(bias), pairs_(hn::Zero(Halves())) {}
   static constexpr std::int32_t kSignedOffset = 0;
   HWY_INLINE void add(VB weights, VB x) { pairs_ = hn::Add(pairs_, multiply_pairs(weights, x)); }
-  HWY_INLINE void add_signed(VB weights, VB x) {
+  static HWY_INLINE VB keep(VB weights) { return weights; }
+  HWY_INLINE void add_kept(VB weights, VB x) {
     sum_ = hn::Add(sum_, sum_pairs(multiply_pairs(hn::Abs(weights), with_sign_of(weights, x))));
   }
+  HWY_INLINE void add_signed(VB weights, VB x) { add_kept(keep(weights), x); }
   HWY_INLINE VI total() const { return hn::Add(sum_, sum_pairs(pairs_)); }
 
  private:
@@ -91,12 +96,14 @@ class ByteDot {
 #else  // Arm, without its optional dot product
   HWY_INLINE explicit ByteDot(VI bias) : sum_(bias) {}
   static constexpr std::int32_t kSignedOffset = 0;
-  HWY_INLINE void add(VB weights, VB x) { add_signed(weights, x); }
-  HWY_INLINE void add_signed(VB weights, VB x) {
+  HWY_INLINE void add(VB weights, VB x) { add_kept(weights, x); }
+  static HWY_INLINE VB keep(VB weights) { return weights; }
+  HWY_INLINE void add_kept(VB weights, VB x) {
     const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(weights.raw), vget_low_s8(x.raw)));
     const int32x4_t high = vpaddlq_s16(vmull_high_s8(weights.raw, x.raw));
     sum_.raw = vaddq_s32(sum_.raw, vpaddq_s32(low, high));
   }
+  HWY_INLINE void add_signed(VB weights, VB x) { add_kept(keep(weights), x); }
   HWY_INLINE VI total() const { return sum_; }
 
  private:

@@ -20,10 +20,6 @@ bool packs_columns(LinearKernel kernel, Format format, std::int64_t rows) {
   return kernel == LinearKernel::dot && !is_integer(format) && rows > 1;
 }
 
-bool quantises(LinearKernel kernel, Format format) {
-  return kernel == LinearKernel::dot && is_integer(format);
-}
-
 // Panels that the BLAS gets at once: 512 columns, or what 4 MiB of f32 hold. It packs x anew at every call,
 // so few columns are dear; more than fit the caches would be read back from memory.
 std::int64_t blas_panels(std::int64_t in) {
@@ -31,7 +27,7 @@ std::int64_t blas_panels(std::int64_t in) {
 }
 
 void check(LinearKernel kernel, const Linear& op, std::int64_t first, std::int64_t last) {
-  if (!has_linear(op.format)) {
+  if (!takes_format(kernel, op.format)) {
     throw std::invalid_argument("the CPU has no linear kernel for " + format_name(op.format));
   }
   if (op.in < 1 || op.out < 0 || op.rows < 0 || first < 0 || last > panels_of(op.out)) {
@@ -67,23 +63,31 @@ void blas(const Linear& op, std::int64_t first, std::int64_t last, float* scratc
 
 bool has_linear(Format format) { return has_panels(format); }
 
+bool takes_format(LinearKernel kernel, Format format) {
+  return kernel == LinearKernel::gemm_int8 ? is_integer(format) : has_linear(format);
+}
+
+bool quantises_activations(LinearKernel kernel, Format format) {
+  return (kernel == LinearKernel::dot || kernel == LinearKernel::gemm_int8) && is_integer(format);
+}
+
 std::int64_t prepared_bytes(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in) {
   constexpr std::int64_t kFloat = sizeof(float);
-  if (quantises(kernel, format)) return Quantised::bytes(rows, panel_layout(format, in).blocks);
+  if (quantises_activations(kernel, format)) return Quantised::bytes(rows, panel_layout(format, in).blocks);
   if (packs_columns(kernel, format, rows)) return rows * in * kFloat;
   if (kernel == LinearKernel::gemm) return div_up(rows, gemm_rows()) * gemm_rows() * in * kFloat;
   return 0;
 }
 
 std::int64_t prepare_units(LinearKernel kernel, Format format, std::int64_t rows, std::int64_t in) {
-  if (quantises(kernel, format)) return rows * panel_layout(format, in).blocks;
+  if (quantises_activations(kernel, format)) return rows * panel_layout(format, in).blocks;
   if (packs_columns(kernel, format, rows)) return div_up(in, kColumnUnit);
   return kernel == LinearKernel::gemm ? div_up(rows, gemm_rows()) : 0;
 }
 
 void prepare(LinearKernel kernel, const Linear& op, std::int64_t first_unit, std::int64_t last_unit) {
   check(kernel, op, 0, 0);
-  if (quantises(kernel, op.format)) {
+  if (quantises_activations(kernel, op.format)) {
     const Quantised to(op.prepared, op.rows, panel_layout(op.format, op.in).blocks);
     quantise(op.x, op.in, to, first_unit, last_unit);
   } else if (packs_columns(kernel, op.format, op.rows)) {
@@ -97,6 +101,8 @@ std::int64_t linear_scratch_floats(LinearKernel kernel, Format format, std::int6
   switch (kernel) {
     case LinearKernel::gemm:
       return gemm_scratch_floats(format);
+    case LinearKernel::gemm_int8:
+      return gemm_integer_scratch_floats();
     case LinearKernel::blas:
       return blas_panels(in) * kPanelRows * in;
     case LinearKernel::dot:
@@ -117,6 +123,8 @@ void linear(LinearKernel kernel, const Linear& op, std::int64_t first, std::int6
       return is_integer(op.format) ? dot_integer(op, first, last) : dot_float(op, first, last);
     case LinearKernel::gemm:
       return gemm(op, first, last, scratch);
+    case LinearKernel::gemm_int8:
+      return gemm_integer(op, first, last, scratch);
     case LinearKernel::blas:
       return blas(op, first, last, scratch);
   }

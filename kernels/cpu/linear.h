@@ -29,13 +29,23 @@ struct Linear {
 // True where panel_layout.h has a layout for the format.
 bool has_linear(Format format);
 
-// The three kernels.
+// The kernels.
 //   dot:  GEMV and skinny GEMM. Each weight is read from memory once and widened once for all rows (up to
 //         a target's registers, then from the cache). Integer formats: byte dot products against activations
 //         quantised to 8 bits in blocks of 32, whose f32 scale is largest / 127.
 //   gemm: panels widened to f32 in the cache, register-blocked multiply-adds. For prefill.
+//   gemm_int8: panels of the integer formats brought into bytes in the cache, byte dot products as in dot,
+//   with the
+//         same quantised activations. For prefill.
 //   blas: the same panels given to the BLAS, single-threaded.
-enum class LinearKernel : std::uint8_t { dot, gemm, blas };
+enum class LinearKernel : std::uint8_t { dot, gemm, gemm_int8, blas };
+
+// True where the kernel takes the format: gemm_int8 the integer ones alone, the others all that has_linear
+// does.
+bool takes_format(LinearKernel kernel, Format format);
+
+// True where the kernel quantises the activations to 8 bits first (quantised.h).
+bool quantises_activations(LinearKernel kernel, Format format);
 
 // The most rows of x that dot takes.
 inline constexpr std::int64_t kMostDotRows = 16;
@@ -50,7 +60,7 @@ std::int64_t linear_scratch_floats(LinearKernel kernel, Format format, std::int6
 // Bytes that a library maps and touches by itself for each thread meanwhile, at most: the BLAS's, else 0.
 std::int64_t linear_library_bytes(LinearKernel kernel, std::int64_t rows, std::int64_t in);
 
-// The outputs of panels [first, last) for every row of x. Throws std::invalid_argument where has_linear
+// The outputs of panels [first, last) for every row of x. Throws std::invalid_argument where takes_format
 // refuses the format, or the range or shape is out of bounds; blas also std::length_error past 32-bit sizes.
 // A scale or activation that is infinite or NaN gives outputs that are not finite, of either kind.
 void linear(LinearKernel kernel, const Linear& op, std::int64_t first, std::int64_t last, float* scratch);

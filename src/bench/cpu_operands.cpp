@@ -222,6 +222,8 @@ std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows) 
   };
   if (rows <= cpu::kMostDotRows) add("dot", cpu::LinearKernel::dot);
   if (rows >= kLeastGemmRows) add("gemm", cpu::LinearKernel::gemm);
+  if (rows >= kLeastGemmRows && cpu::takes_format(cpu::LinearKernel::gemm_int8, work.format))
+    add("gemm int8", cpu::LinearKernel::gemm_int8);
   if (rows >= kLeastBlasRows) add("blas", cpu::LinearKernel::blas);
   return variants;
 }

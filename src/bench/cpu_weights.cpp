@@ -52,6 +52,7 @@ std::int64_t scratch_floats(const LinearWork& work, const std::vector<Variant>& 
 
 cpu::LinearKernel linear_kernel(const Variant& variant) {
   if (variant.name == "gemm") return cpu::LinearKernel::gemm;
+  if (variant.name == "gemm int8") return cpu::LinearKernel::gemm_int8;
   return variant.name == "blas" ? cpu::LinearKernel::blas : cpu::LinearKernel::dot;
 }
 
@@ -154,7 +155,7 @@ cpu::Linear PanelWeights::bind(std::int64_t copy, const float* x, std::int64_t r
 void PanelWeights::compare(Comparison& comparison, cpu::LinearKernel kernel, std::int64_t copy,
                            const float* x, const float* y, std::int64_t out) const {
   std::vector<float> read(x, x + work_.in);
-  if (kernel == cpu::LinearKernel::dot && cpu::is_integer(work_.format)) {
+  if (cpu::quantises_activations(kernel, work_.format)) {
     const std::int64_t blocks = cpu::panel_layout(work_.format, work_.in).blocks;
     std::vector<std::uint64_t> room(static_cast<std::size_t>(cpu::Quantised::bytes(1, blocks) / 8 + 1));
     const cpu::Quantised quantised(room.data(), 1, blocks);

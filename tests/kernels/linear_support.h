@@ -52,10 +52,28 @@ struct LinearReference {
   std::vector<double> magnitude;
 };
 
-inline constexpr LinearKernel kLinearKernels[] = {LinearKernel::dot, LinearKernel::gemm, LinearKernel::blas};
+// Those that take the format.
+inline std::vector<LinearKernel> linear_kernels(Format format) {
+  std::vector<LinearKernel> kernels;
+  for (const LinearKernel kernel :
+       {LinearKernel::dot, LinearKernel::gemm, LinearKernel::gemm_int8, LinearKernel::blas}) {
+    if (takes_format(kernel, format)) kernels.push_back(kernel);
+  }
+  return kernels;
+}
 
 inline std::string name_of(LinearKernel kernel) {
-  return kernel == LinearKernel::dot ? "dot" : kernel == LinearKernel::gemm ? "gemm" : "blas";
+  switch (kernel) {
+    case LinearKernel::dot:
+      return "dot";
+    case LinearKernel::gemm:
+      return "gemm";
+    case LinearKernel::gemm_int8:
+      return "gemm int8";
+    case LinearKernel::blas:
+      return "blas";
+  }
+  return "";
 }
 
 inline const std::vector<Format>& panel_formats() {
@@ -115,10 +133,10 @@ inline void run_linear(LinearKernel kernel, Linear op, std::int64_t first, std::
   linear(kernel, op, first, last, scratch.data());
 }
 
-// x as the kernel reads it: the integer dot products see it in 8 bits.
+// x as the kernel reads it: the integer products see it in 8 bits.
 inline std::vector<float> as_read(LinearKernel kernel, Format format, const std::vector<float>& x,
                                   std::int64_t in) {
-  if (kernel != LinearKernel::dot || !is_integer(format)) return x;
+  if (!quantises_activations(kernel, format)) return x;
   std::vector<float> read(x.size());
   for (std::size_t row = 0; row < x.size(); row += static_cast<std::size_t>(in)) {
     for (std::int64_t block = 0; block < in; block += 32) {

@@ -54,7 +54,7 @@ TEST_P(LinearValues, EveryCodeOfF8) {
     }
     const std::vector<float> x(static_cast<std::size_t>(in) * 2, 0.5F);
     for (const std::int64_t rows : {1, 2}) {
-      for (const LinearKernel kernel : kLinearKernels) {
+      for (const LinearKernel kernel : linear_kernels(w.format)) {
         std::vector<float> y(static_cast<std::size_t>(256 * rows));
         run_linear(kernel, {w.format, w.bytes.data(), 256, in, x.data(), rows, nullptr, y.data(), nullptr}, 0,
                    16);
@@ -122,7 +122,7 @@ TEST_P(LinearValues, OddActivationsGiveOddOutputs) {
   const std::int64_t in = 40;
   for (const Format format : panel_formats()) {
     const PanelMatrix w(format, std::vector<float>(static_cast<std::size_t>(in), 0.75F), 1, in);
-    for (const LinearKernel kernel : kLinearKernels) {
+    for (const LinearKernel kernel : linear_kernels(format)) {
       for (const float odd : {kInfinity, -kInfinity, std::nanf("")}) {
         std::vector<float> x(static_cast<std::size_t>(in), 1.0F);
         x[33] = odd;
