@@ -58,12 +58,10 @@ void attention_merge(const Attention& op, std::int64_t splits, std::int64_t firs
                      const float* partials);
 
 // Prefill: q and y are [seqs, context, heads, d]; token t sees itself and what window and chunk leave of the
-// tokens before it. A task is one sequence's query head; computes tasks [first, last) of seqs * heads by
-// blocks of query rows through the BLAS, single-threaded (std::length_error past its 32-bit sizes). `scratch`
-// holds prefill_scratch_floats(op) floats, one a thread.
+// tokens before it. A task is one sequence's query head; computes tasks [first, last) of seqs * heads, those
+// that share a KV head from one layout of it. `scratch` holds prefill_scratch_floats(op) floats, one a
+// thread.
 void attention_prefill(const Attention& op, std::int64_t first, std::int64_t last, float* scratch);
 std::int64_t prefill_scratch_floats(const Attention& op);
-// Bytes that the BLAS touches of its own for each thread meanwhile, at most.
-std::int64_t prefill_library_bytes(const Attention& op);
 
 }  // namespace memwall::cpu

@@ -15,14 +15,12 @@
 //
 #include "hwy/highway.h"
 #include "kernels/cpu/panel-inl.h"
+#include "kernels/cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
 
-// A tile of outputs kept in registers: kTileRows rows of x, kTilePanels panels. 24 accumulators where there
-// are 32 registers, 12 where there are 16.
-constexpr std::size_t kTilePanels = kParts == 1 ? 2 : 1;
-constexpr std::size_t kTileRows = kParts == 1 ? 12 : kParts == 2 ? 6 : HWY_ARCH_ARM ? 6 : 3;
+static_assert(kPanel == kTileWidth);
 // k's a pass: kTilePanels panels of them (64 KiB as f32) and kBlockRows rows of x stay in the second level.
 constexpr std::size_t kDepth = 512;
 constexpr std::size_t kBlockRows = 384 / kTileRows * kTileRows;
@@ -105,27 +103,9 @@ void widen_part(const Linear& op, std::int64_t index, std::size_t first, std::si
   }
 }
 
-// sums[kTileRows][kTilePanels][16] += x's packed rows ([count][kTileRows]) times kTilePanels panels of f32.
-HWY_INLINE void multiply_tile(const float* HWY_RESTRICT x, const float* const* panels, std::size_t count,
-                              VF (&sums)[kTileRows][kTilePanels][kParts]) {
-  const F32 d;
-  for (std::size_t k = 0; k < count; ++k) {
-    VF w[kTilePanels][kParts];
-    for (std::size_t t = 0; t < kTilePanels; ++t) {
-      for (std::size_t p = 0; p < kParts; ++p) w[t][p] = hn::LoadU(d, panels[t] + k * kPanel + p * kLanes);
-    }
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      const VF value = hn::Set(d, x[k * kTileRows + r]);
-      for (std::size_t t = 0; t < kTilePanels; ++t) {
-        for (std::size_t p = 0; p < kParts; ++p) sums[r][t][p] = hn::MulAdd(w[t][p], value, sums[r][t][p]);
-      }
-    }
-  }
-}
-
 // y's tile at (row, panel) becomes (first pass: the bias, else itself) plus the sums.
 HWY_INLINE void add_to_outputs(const Linear& op, std::size_t row, std::int64_t panel, std::size_t panels,
-                               bool first_pass, const VF (&sums)[kTileRows][kTilePanels][kParts]) {
+                               bool first_pass, const TileSums& sums) {
   const F32 d;
   const std::size_t rows = std::min(kTileRows, static_cast<std::size_t>(op.rows) - row);
   for (std::size_t r = 0; r < rows; ++r) {
@@ -173,13 +153,9 @@ void gemm(const Linear& op, std::int64_t first, std::int64_t last, float* scratc
           }
         }
         for (std::size_t row = block; row < block_end; row += kTileRows) {
-          VF sums[kTileRows][kTilePanels][kParts];
-          for (auto& tile : sums) {
-            for (auto& parts : tile) {
-              for (VF& sum : parts) sum = hn::Zero(F32());
-            }
-          }
-          multiply_tile(packed + row * in + k * kTileRows, values, count, sums);
+          TileSums sums;
+          clear_tile(sums);
+          multiply_tile(packed + row * in + k * kTileRows, 1, kTileRows, values, count, sums);
           add_to_outputs(op, row, panel, panels, k == 0, sums);
         }
       }

@@ -98,8 +98,14 @@ class AttentionOperands final : public Operands {
     if (shape_.sparse) op.chosen = chosen_.data();
     if (!shape_.decode) {
       context_.pool.split(op.seqs * op.heads, 1, [&](int worker, std::int64_t first, std::int64_t last) {
-        for (std::int64_t head = first; head < last && !interrupted(); ++head)
-          cpu::attention_prefill(op, head, head + 1, scratch_of(worker));
+        // Heads that share keys have them laid out once; but an interrupt shall not wait for many long ones.
+        constexpr std::int64_t kShort = 2048;
+        const std::int64_t group = op.context <= kShort ? op.heads / op.kv_heads : 1;
+        for (std::int64_t head = first; head < last && !interrupted();) {
+          const std::int64_t next = std::min(last, (head / group + 1) * group);
+          cpu::attention_prefill(op, head, next, scratch_of(worker));
+          head = next;
+        }
       });
       return;
     }
@@ -208,11 +214,9 @@ Footprint attention_footprint(const AttentionWork& work, const Workload& workloa
       checked_add(q_and_y, checked_add(checked_mul(shape.scratch_floats(), workers),
                                        cpu::attention_partial_floats(shape.op(), shape.splits)));
   const std::int64_t chosen = shape.sparse ? checked_mul(shape.seqs, shape.read) : 0;
-  const std::int64_t library =
-      shape.decode ? 0 : checked_mul(cpu::prefill_library_bytes(shape.op()), workers);
   Footprint footprint;
   footprint.copy_bytes = checked_add(shape.keys.bytes(), shape.values.bytes());
-  footprint.fixed_bytes = checked_add(checked_mul(checked_add(floats, chosen), kFloat), library) +
+  footprint.fixed_bytes = checked_mul(checked_add(floats, chosen), kFloat) +
                           kv_vector_bytes(work.kv, work.d_k) + kv_vector_bytes(work.kv, work.d_v);
   return footprint;
 }

@@ -121,8 +121,7 @@ Footprint latent_prefill_footprint(const LatentWork& work, const Workload& workl
   const std::int64_t q_k_v_y = checked_mul(checked_mul(workload.rows(), op.heads), 2 * (op.d_k + op.d_v));
   Footprint footprint;
   footprint.copy_bytes = cache.bytes();
-  const std::int64_t each_worker =
-      checked_add(checked_mul(cpu::prefill_scratch_floats(op), kFloat), cpu::prefill_library_bytes(op));
+  const std::int64_t each_worker = checked_mul(cpu::prefill_scratch_floats(op), kFloat);
   footprint.fixed_bytes =
       checked_add(checked_add(checked_mul(q_k_v_y, kFloat), checked_mul(each_worker, workers)),
                   kv_vector_bytes(work.kv, cache.layout.width));
