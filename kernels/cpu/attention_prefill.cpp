@@ -33,16 +33,17 @@ std::size_t scores_stride(const Attention& op) {
 // A head's keys, values and query rows, and room for the scores of a tile.
 struct Head {
   std::size_t context;
-  std::size_t depth;         // of a key
-  std::size_t width;         // of a value
-  std::size_t queries;       // floats from a query row to the next
-  std::size_t outputs;       // likewise of y
-  std::size_t stride;        // of a row of scores
-  float* keys = nullptr;     // [panels of tokens][depth][16], zeros after the last token
-  float* values = nullptr;   // [panels of columns][context][16], zeros after the last column
-  float* scores = nullptr;   // [kTileRows][stride]
-  float* row = nullptr;      // one row of the cache as f32
-  float* padding = nullptr;  // kTileRows query rows, where fewer are left
+  std::size_t depth;        // of a key
+  std::size_t width;        // of a value
+  std::size_t queries;      // floats from a query row to the next
+  std::size_t outputs;      // likewise of y
+  std::size_t stride;       // of a row of scores
+  float* keys = nullptr;    // [panels of tokens][depth][16], zeros after the last token
+  float* values = nullptr;  // [panels of columns][context][16], zeros after the last column
+  float* scores = nullptr;  // [kTileRows][stride]
+  float* row = nullptr;     // one row of the cache as f32
+  float* tile = nullptr;  // [kTileRows][depth] queries, side by side: in q they lie a page or more apart, in
+                          // the same sets of the cache
 };
 
 std::size_t key_panels(std::size_t context) { return (context + kTileWidth - 1) / kTileWidth; }
@@ -69,7 +70,7 @@ Head head_of(const Attention& op, float* scratch) {
   head.values = head.keys + key_panels(head.context) * kTileWidth * head.depth;
   head.scores = head.values + value_panels(head.width) * kTileWidth * head.context;
   head.row = head.scores + kTileRows * head.stride;
-  head.padding = head.row + std::max(head.depth, head.width) + kPad;
+  head.tile = head.row + std::max(head.depth, head.width) + kPad;
   return head;
 }
 
@@ -102,7 +103,7 @@ void lay_out(const Attention& op, std::int64_t kv_head, const Head& head) {
 }
 
 // scores[row][token - low] = q . k for a tile of rows, tokens from panel `first` up to `last`, a panel too.
-void score_rows(const Head& head, const float* q, std::size_t q_step, std::size_t first, std::size_t last) {
+void score_rows(const Head& head, std::size_t first, std::size_t last) {
   const F32 d;
   for (std::size_t panel = first; panel < last; panel += kTilePanels) {
     const std::size_t here = std::min(kTilePanels, last - panel);
@@ -112,7 +113,7 @@ void score_rows(const Head& head, const float* q, std::size_t q_step, std::size_
     }
     TileSums sums;
     clear_tile(sums);
-    multiply_tile(q, q_step, 1, panels, head.depth, sums);
+    multiply_tile(head.tile, head.depth, 1, panels, head.depth, sums);
     for (std::size_t r = 0; r < kTileRows; ++r) {
       float* scores = head.scores + r * head.stride + (panel - first) * kTileWidth;
       for (std::size_t t = 0; t < here; ++t) {
@@ -169,20 +170,14 @@ void sum_values(const Head& head, std::size_t low, std::size_t tokens, std::size
 void attend(const Attention& op, const Head& head, std::size_t first, std::size_t last, const float* q,
             float* y) {
   const std::size_t rows = last - first;
-  const float* queries = q + first * head.queries;
-  std::size_t q_step = head.queries;
-  if (rows < kTileRows) {
-    std::fill_n(head.padding, kTileRows * head.depth, 0.0F);
-    for (std::size_t r = 0; r < rows; ++r) {
-      std::copy_n(queries + r * head.queries, head.depth, head.padding + r * head.depth);
-    }
-    queries = head.padding;
-    q_step = head.depth;
+  std::fill_n(head.tile, kTileRows * head.depth, 0.0F);
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::copy_n(q + (first + r) * head.queries, head.depth, head.tile + r * head.depth);
   }
   const std::size_t first_panel =
       static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first))) / kTileWidth;
   const std::size_t low = first_panel * kTileWidth;
-  score_rows(head, queries, q_step, first_panel, key_panels(last));
+  score_rows(head, first_panel, key_panels(last));
 
   const std::size_t stride = key_panels(last) * kTileWidth - low;
   const float scale = 1.0F / std::sqrt(static_cast<float>(op.d_k));
