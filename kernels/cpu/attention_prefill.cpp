@@ -22,13 +22,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace memwall::cpu::HWY_NAMESPACE {
 
-// Tokens that a tile's rows see at most, the stride of its scores: whole tiles of keys, and not a multiple of
-// a page, where the rows of a tile would meet in the same sets of the cache.
-std::size_t scores_stride(const Attention& op) {
-  const std::int64_t reach = op.chunk > 0 ? op.chunk : op.window > 0 ? op.window : op.context;
-  const std::int64_t tokens = std::min(op.context, reach + static_cast<std::int64_t>(kTileRows) - 1);
-  return static_cast<std::size_t>(round_up(tokens, 2 * kPad) + kPad);
-}
+// Tokens a pass: what a tile's rows score against them, 25 KiB, stays in the first-level cache. From one row
+// to the next not a multiple of a page, where they would meet in the same sets.
+constexpr std::size_t kPass = 512;
+constexpr std::size_t kScores = kPass + kTileWidth;
+static_assert(kPass % (kTilePanels * kTileWidth) == 0);
 
 // A head's keys, values and query rows, and room for the scores of a tile.
 struct Head {
@@ -37,16 +35,15 @@ struct Head {
   std::size_t width;        // of a value
   std::size_t queries;      // floats from a query row to the next
   std::size_t outputs;      // likewise of y
-  std::size_t stride;       // of a row of scores
   float* keys = nullptr;    // [panels of tokens][depth][16], zeros after the last token
   float* values = nullptr;  // [panels of columns][context][16], zeros after the last column
-  float* scores = nullptr;  // [kTileRows][stride]
+  float* scores = nullptr;  // [kTileRows][kScores]
   float* row = nullptr;     // one row of the cache as f32
-  float* tile = nullptr;  // [kTileRows][depth] queries, side by side: in q they lie a page or more apart, in
-                          // the same sets of the cache
+  float* tile = nullptr;    // [passes of depth][kTileRows][kScores]: a tile's queries
 };
 
 std::size_t key_panels(std::size_t context) { return (context + kTileWidth - 1) / kTileWidth; }
+std::size_t depth_passes(std::size_t depth) { return (depth + kPass - 1) / kPass; }
 std::size_t value_panels(std::size_t width) { return (width + kTileWidth - 1) / kTileWidth; }
 
 std::int64_t scratch_floats(const Attention& op) {
@@ -54,22 +51,19 @@ std::int64_t scratch_floats(const Attention& op) {
   const auto depth = static_cast<std::size_t>(op.d_k);
   const auto width = static_cast<std::size_t>(op.d_v);
   const std::size_t floats = key_panels(context) * kTileWidth * depth +
-                             value_panels(width) * kTileWidth * context + kTileRows * scores_stride(op) +
-                             std::max(depth, width) + kPad + kTileRows * depth + kPad;
+                             value_panels(width) * kTileWidth * context + kTileRows * kScores +
+                             std::max(depth, width) + kPad + depth_passes(depth) * kTileRows * kScores + kPad;
   return static_cast<std::int64_t>(floats);
 }
 
 Head head_of(const Attention& op, float* scratch) {
-  Head head{static_cast<std::size_t>(op.context),
-            static_cast<std::size_t>(op.d_k),
-            static_cast<std::size_t>(op.d_v),
-            static_cast<std::size_t>(op.heads * op.d_k),
-            static_cast<std::size_t>(op.heads * op.d_v),
-            scores_stride(op)};
+  Head head{static_cast<std::size_t>(op.context), static_cast<std::size_t>(op.d_k),
+            static_cast<std::size_t>(op.d_v), static_cast<std::size_t>(op.heads * op.d_k),
+            static_cast<std::size_t>(op.heads * op.d_v)};
   head.keys = line_aligned(scratch);
   head.values = head.keys + key_panels(head.context) * kTileWidth * head.depth;
   head.scores = head.values + value_panels(head.width) * kTileWidth * head.context;
-  head.row = head.scores + kTileRows * head.stride;
+  head.row = head.scores + kTileRows * kScores;
   head.tile = head.row + std::max(head.depth, head.width) + kPad;
   return head;
 }
@@ -102,46 +96,87 @@ void lay_out(const Attention& op, std::int64_t kv_head, const Head& head) {
   });
 }
 
-// scores[row][token - low] = q . k for a tile of rows, tokens from panel `first` up to `last`, a panel too.
-void score_rows(const Head& head, std::size_t first, std::size_t last) {
+// `rows` query rows to head.tile, zeros in the place of others.
+void lay_out_queries(const Head& head, const float* q, std::size_t rows) {
   const F32 d;
-  for (std::size_t panel = first; panel < last; panel += kTilePanels) {
-    const std::size_t here = std::min(kTilePanels, last - panel);
-    const float* panels[kTilePanels];
-    for (std::size_t t = 0; t < kTilePanels; ++t) {
-      panels[t] = head.keys + (panel + std::min(t, here - 1)) * kTileWidth * head.depth;
+  for (std::size_t r = 0; r < kTileRows; ++r) {
+    for (std::size_t pass = 0; pass < head.depth; pass += kPass) {
+      float* to = head.tile + (pass / kPass * kTileRows + r) * kScores;
+      const float* from = q + r * head.queries + pass;
+      const std::size_t count = std::min(kPass, head.depth - pass);
+      std::size_t i = 0;
+      for (; r < rows && i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+      for (; i < count; ++i) to[i] = r < rows ? from[i] : 0.0F;
     }
-    TileSums sums;
-    clear_tile(sums);
-    multiply_tile(head.tile, head.depth, 1, panels, head.depth, sums);
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      float* scores = head.scores + r * head.stride + (panel - first) * kTileWidth;
-      for (std::size_t t = 0; t < here; ++t) {
-        for (std::size_t p = 0; p < kTileParts; ++p) {
-          hn::StoreU(sums[r][t][p], d, scores + t * kTileWidth + p * kLanes);
-        }
+  }
+}
+
+// scores[row][...] = (first pass of the depth: 0, else themselves) + a tile of queries times `here` panels of
+// keys, over `count` elements. A function of its own for one pass, so that the sums stay in registers.
+HWY_INLINE void score_tile(const float* tile, const float* const* panels, std::size_t count, std::size_t here,
+                           bool first_pass, float* scores) {
+  const F32 d;
+  TileSums sums;
+  clear_tile(sums);
+  multiply_tile<kScores, 1>(tile, panels, count, sums);
+  for (std::size_t r = 0; r < kTileRows; ++r) {
+    for (std::size_t t = 0; t < kTilePanels; ++t) {
+      if (t >= here) break;
+      for (std::size_t p = 0; p < kTileParts; ++p) {
+        float* to = scores + r * kScores + t * kTileWidth + p * kLanes;
+        hn::StoreU(first_pass ? sums[r][t][p] : hn::Add(sums[r][t][p], hn::LoadU(d, to)), d, to);
       }
     }
   }
 }
 
-// Of n scores, n a multiple of kPad, exp(scale * (score - largest)), and 1 over their sum.
-float soften(float* scores, std::size_t n, float scale) {
-  const F32 d;
-  const VF factor = hn::Set(d, scale);
-  const VF largest = hn::Set(d, max_of(scores, n));
-  VF sum = hn::Zero(d);
-  for (std::size_t i = 0; i < n; i += kLanes) {
-    const VF e = exp_nonpositive(hn::Mul(hn::Sub(hn::LoadU(d, scores + i), largest), factor));
-    hn::StoreU(e, d, scores + i);
-    sum = hn::Add(sum, e);
+// scores[row][token - 16 first] = q . k for a tile of rows and the tokens of panels [first, last).
+void score_rows(const Head& head, std::size_t first, std::size_t last) {
+  for (std::size_t panel = first; panel < last; panel += kTilePanels) {
+    const std::size_t here = std::min(kTilePanels, last - panel);
+    float* scores = head.scores + (panel - first) * kTileWidth;
+    for (std::size_t i = 0; i < head.depth; i += kPass) {
+      const float* panels[kTilePanels];
+      for (std::size_t t = 0; t < kTilePanels; ++t) {
+        panels[t] = head.keys + ((panel + std::min(t, here - 1)) * head.depth + i) * kTileWidth;
+      }
+      score_tile(head.tile + i / kPass * kTileRows * kScores, panels, std::min(kPass, head.depth - i), here,
+                 i == 0, scores);
+    }
   }
-  return 1.0F / hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// y's `rows` rows from `y` on = weights (the tile's scores, of `tokens` tokens from `low` on) times values.
-void sum_values(const Head& head, std::size_t low, std::size_t tokens, std::size_t rows, const float* factors,
-                float* y) {
+// A row's softmax so far: online (Milakov and Gimelshein, arXiv:1805.02867), from one pass of tokens to the
+// next.
+struct Softmax {
+  float largest = kMinusInfinity;
+  float sum = 0.0F;
+  float factor = 0.0F;  // what the last pass multiplies the sums before it by
+
+  // Of n scores, n a multiple of kPad, exp(scale * (score - largest)).
+  void add(float* scores, std::size_t n, float scale) {
+    const F32 d;
+    const float before = largest;
+    largest = std::max(largest, max_of(scores, n));
+    // A row may see none of the tokens: any finite shift gives their exp, 0.
+    const float shift = largest == kMinusInfinity ? 0.0F : largest;
+    const VF shifts = hn::Set(d, shift);
+    const VF scales = hn::Set(d, scale);
+    VF total = hn::Zero(d);
+    for (std::size_t i = 0; i < n; i += kLanes) {
+      const VF e = exp_nonpositive(hn::Mul(hn::Sub(hn::LoadU(d, scores + i), shifts), scales));
+      hn::StoreU(e, d, scores + i);
+      total = hn::Add(total, e);
+    }
+    factor = std::exp(scale * (before - shift));
+    sum = sum * factor + hn::GetLane(hn::SumOfLanes(d, total));
+  }
+};
+
+// y = factor * y (first pass: 0) + weights (the tile's scores, of `tokens` tokens from `low` on) times
+// values, for `rows` rows from `y` on; after the last pass over the weights' sum.
+void sum_values(const Head& head, std::size_t low, std::size_t tokens, std::size_t rows, bool first_pass,
+                bool last_pass, const Softmax* softmax, float* y) {
   const F32 d;
   for (std::size_t panel = 0; panel < value_panels(head.width); panel += kTilePanels) {
     const std::size_t here = std::min(kTilePanels, value_panels(head.width) - panel);
@@ -151,16 +186,20 @@ void sum_values(const Head& head, std::size_t low, std::size_t tokens, std::size
     }
     TileSums sums;
     clear_tile(sums);
-    multiply_tile(head.scores, head.stride, 1, panels, tokens, sums);
+    multiply_tile<kScores, 1>(head.scores, panels, tokens, sums);
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t t = 0; t < here; ++t) {
-        float columns[kTileWidth];
-        for (std::size_t p = 0; p < kTileParts; ++p) {
-          hn::StoreU(hn::Mul(sums[r][t][p], hn::Set(d, factors[r])), d, columns + p * kLanes);
-        }
         const std::size_t first = (panel + t) * kTileWidth;
-        std::memcpy(y + r * head.outputs + first, columns,
-                    std::min(kTileWidth, head.width - first) * sizeof(float));
+        const std::size_t bytes = std::min(kTileWidth, head.width - first) * sizeof(float);
+        float columns[kTileWidth] = {};
+        if (!first_pass) std::memcpy(columns, y + r * head.outputs + first, bytes);
+        const VF factor = hn::Set(d, softmax[r].factor);
+        const VF inverse = hn::Set(d, last_pass ? 1.0F / softmax[r].sum : 1.0F);
+        for (std::size_t p = 0; p < kTileParts; ++p) {
+          const VF before = hn::LoadU(d, columns + p * kLanes);
+          hn::StoreU(hn::Mul(hn::MulAdd(before, factor, sums[r][t][p]), inverse), d, columns + p * kLanes);
+        }
+        std::memcpy(y + r * head.outputs + first, columns, bytes);
       }
     }
   }
@@ -170,27 +209,27 @@ void sum_values(const Head& head, std::size_t low, std::size_t tokens, std::size
 void attend(const Attention& op, const Head& head, std::size_t first, std::size_t last, const float* q,
             float* y) {
   const std::size_t rows = last - first;
-  std::fill_n(head.tile, kTileRows * head.depth, 0.0F);
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::copy_n(q + (first + r) * head.queries, head.depth, head.tile + r * head.depth);
-  }
-  const std::size_t first_panel =
-      static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first))) / kTileWidth;
-  const std::size_t low = first_panel * kTileWidth;
-  score_rows(head, first_panel, key_panels(last));
-
-  const std::size_t stride = key_panels(last) * kTileWidth - low;
+  lay_out_queries(head, q + first * head.queries, rows);
   const float scale = 1.0F / std::sqrt(static_cast<float>(op.d_k));
-  float factors[kTileRows] = {};
-  for (std::size_t r = 0; r < rows; ++r) {
-    float* scores = head.scores + r * head.stride;
-    const std::size_t begin =
-        static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first + r))) - low;
-    std::fill(scores, scores + begin, kMinusInfinity);
-    std::fill(scores + (first + r + 1 - low), scores + stride, kMinusInfinity);
-    factors[r] = soften(scores, stride, scale);
+  Softmax softmax[kTileRows];
+  const auto seen = static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first)));
+  const std::size_t begin = seen / kTileWidth * kTileWidth;
+  float* outputs = y + first * head.outputs;
+  for (std::size_t low = begin; low < last; low += kPass) {
+    const std::size_t high = std::min(low + kPass, last);
+    const std::size_t padded = key_panels(high) * kTileWidth - low;
+    score_rows(head, low / kTileWidth, key_panels(high));
+    for (std::size_t r = 0; r < rows; ++r) {
+      float* scores = head.scores + r * kScores;
+      const auto own = static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first + r)));
+      const std::size_t before = std::clamp(own, low, low + padded) - low;
+      const std::size_t after = std::clamp(first + r + 1, low, low + padded) - low;
+      std::fill(scores, scores + before, kMinusInfinity);
+      std::fill(scores + after, scores + padded, kMinusInfinity);
+      softmax[r].add(scores, padded, scale);
+    }
+    sum_values(head, low, high - low, rows, low == begin, high == last, softmax, outputs);
   }
-  sum_values(head, low, last - low, rows, factors, y + first * head.outputs);
 }
 
 void prefill_head(const Attention& op, std::int64_t task, bool laid_out, float* scratch) {

@@ -155,7 +155,7 @@ void gemm(const Linear& op, std::int64_t first, std::int64_t last, float* scratc
         for (std::size_t row = block; row < block_end; row += kTileRows) {
           TileSums sums;
           clear_tile(sums);
-          multiply_tile(packed + row * in + k * kTileRows, 1, kTileRows, values, count, sums);
+          multiply_tile<1, kTileRows>(packed + row * in + k * kTileRows, values, count, sums);
           add_to_outputs(op, row, panel, panels, k == 0, sums);
         }
       }

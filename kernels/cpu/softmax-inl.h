@@ -21,10 +21,11 @@ HWY_INLINE VF exp_nonpositive(VF x) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
   const VF least = hn::Set(d, -87.336544F);
-  const VF clamped = hn::Max(x, least);
-  const auto n = hn::NearestInt(hn::Mul(clamped, hn::Set(d, 1.44269504088896341F)));
-  const VF nf = hn::ConvertTo(d, n);
-  const VF high = hn::NegMulAdd(nf, hn::Set(d, 0.693359375F), clamped);  // exact: the factor has 9 bits
+  // n = round(x / ln 2), by the adder: it stands in the last bits of the sum.
+  const VF magic = hn::Set(d, 0x1.8p23F);
+  const VF shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341F), magic);
+  const VF nf = hn::Sub(shifted, magic);
+  const VF high = hn::NegMulAdd(nf, hn::Set(d, 0.693359375F), x);  // exact: the factor has 9 bits
   const VF r = hn::NegMulAdd(nf, hn::Set(d, -2.12194440e-4F), high);
   VF p = hn::Set(d, 1.9875691500e-4F);
   p = hn::MulAdd(p, r, hn::Set(d, 1.3981999507e-3F));
@@ -33,9 +34,10 @@ HWY_INLINE VF exp_nonpositive(VF x) {
   p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1F));
   p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1F));
   p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), hn::Set(d, 1.0F));
-  const VF power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
-  const VF result = hn::IfThenElseZero(hn::Ge(x, least), hn::Mul(p, power));
-  return hn::IfThenElse(hn::IsNaN(x), x, result);
+  const VF power =
+      hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(di, shifted)), hn::Set(di, 127 << 23)));
+  // What lies below has no n, and no sense until here; a NaN is not below, and made p one.
+  return hn::IfThenZeroElse(hn::Lt(x, least), hn::Mul(p, power));
 }
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
