@@ -42,20 +42,43 @@ struct PeakOf {
   Peak operator()(const EmbeddingWork&) const { return fastest(card, {ComputeType::bf16, ComputeType::f16}); }
 };
 
+bool is_ggml(FormatKind kind) { return kind >= FormatKind::q4_0; }
+
+bool is_ggml(KvFormat format) { return format >= KvFormat::q8_0 && format <= KvFormat::iq4_nl; }
+
+struct MultipliesGgmlBlocks {
+  bool operator()(const LinearWork& w) const { return is_ggml(w.format.kind); }
+  bool operator()(const RouterWork& w) const { return is_ggml(w.linear.format.kind); }
+  bool operator()(const ExpertWork& w) const { return is_ggml(w.each.format.kind); }
+  bool operator()(const AttentionWork& w) const { return is_ggml(w.kv); }
+  bool operator()(const LatentWork& w) const { return is_ggml(w.kv); }
+  bool operator()(const IndexerWork& w) const { return is_ggml(w.kv); }
+  bool operator()(const RecurrentWork&) const { return false; }
+  bool operator()(const ElementwiseWork&) const { return false; }
+  bool operator()(const EmbeddingWork&) const { return false; }
+};
+
 // The terms of Hockney's time of one op's copies.
 struct ExpectedTerms {
   double memory_s = 0;
   double compute_s = 0;
   double overhead_s = 0;
+  double unknown_factor = 1;  // of the rate in compute_s, up and down
 
   double total() const { return std::max(memory_s, compute_s) + overhead_s; }
+  // Where that rate is so many times what it is taken to be.
+  double total_at(double rate) const { return std::max(memory_s, compute_s / rate) + overhead_s; }
 };
 
-ExpectedTerms expected_terms(const Op& op, const Cost& cost, const Peak& peak, const Card& card) {
+ExpectedTerms expected_terms(const Op& op, const Cost& cost, Peak peak, const Card& card) {
   const Achievable& a = card.achievable;
   // A fused op's activations stay on chip and its launch is its neighbour's; its weights are still read.
   const double bytes = op.fusible ? cost.weight_bytes : cost.bytes();
   ExpectedTerms terms;
+  if (multiplies_ggml_blocks(op.work)) {
+    peak = fastest(card, {ComputeType::bf16, ComputeType::f16});
+    terms.unknown_factor = kGgmlRateFactor;
+  }
   terms.memory_s = bytes / (card.bytes_per_s() * a.bandwidth_share);
   terms.compute_s = op.fusible ? 0 : cost.flops / (peak.flops_per_s * a.compute_share);
   const bool launches = !op.fusible && !op.joins_previous;
@@ -138,6 +161,8 @@ Peak peak_for(const Card& card, KvFormat format) {
   return card.quantises_activations ? fastest(card, {int8, bf16, f16}) : fastest(card, {bf16, f16});
 }
 
+bool multiplies_ggml_blocks(const Work& work) { return std::visit(MultipliesGgmlBlocks{}, work); }
+
 Peak peak_for(const Card& card, const Work& work) { return std::visit(PeakOf{card}, work); }
 
 Speed speed_of(double seconds, double tokens, double users, Bound bound) {
@@ -163,6 +188,8 @@ Prediction predict(const Step& step, const Card& card) {
   Prediction prediction;
   double compute_s = 0;
   double expected_s = 0;
+  double slowest_s = 0;  // within what is known of rates
+  double fastest_s = 0;
   // Expected time by the term that is the larger in each kernel, and the launches.
   double memory_bound_s = 0;
   double compute_bound_s = 0;
@@ -177,6 +204,8 @@ Prediction predict(const Step& step, const Card& card) {
     flops_by_type[p.peak.type] += cost.flops;
     const ExpectedTerms terms = expected_terms(op, cost, p.peak, card);
     expected_s += terms.total();
+    slowest_s += terms.total_at(1 / terms.unknown_factor);
+    fastest_s += terms.total_at(terms.unknown_factor);
     overhead_s += terms.overhead_s;
     (terms.memory_s >= terms.compute_s ? memory_bound_s : compute_bound_s) +=
         std::max(terms.memory_s, terms.compute_s);
@@ -204,12 +233,16 @@ Prediction predict(const Step& step, const Card& card) {
   Bound expected_bound = memory_bound_s >= compute_bound_s ? Bound::memory : Bound::compute;
   if (overhead_s > std::max(memory_bound_s, compute_bound_s)) expected_bound = Bound::overhead;
   // Constants of a class must not promise more than the datasheet allows under the routing they assume.
-  expected_s = std::max({expected_s, memory_s(compulsory), compute_s});
-  static_cast<Speed&>(prediction.expected) = speed_of(expected_s, tokens, users, expected_bound);
+  const double least_s = std::max(memory_s(compulsory), compute_s);
+  for (double* seconds : {&expected_s, &slowest_s, &fastest_s}) *seconds = std::max(*seconds, least_s);
+  ExpectedSpeed& expected = prediction.expected;
+  static_cast<Speed&>(expected) = speed_of(expected_s, tokens, users, expected_bound);
   const double spread = card.achievable.spread;
-  prediction.expected.low_tokens_per_s = prediction.expected.tokens_per_s * (1 - spread);
-  prediction.expected.high_tokens_per_s =
-      std::min(prediction.expected.tokens_per_s * (1 + spread), prediction.ceiling_even_routing.tokens_per_s);
+  expected.low_tokens_per_s = tokens / slowest_s * (1 - spread);
+  expected.high_tokens_per_s =
+      std::min(tokens / fastest_s * (1 + spread), prediction.ceiling_even_routing.tokens_per_s);
+  if (slowest_s > expected_s) expected.unknown_factor = kGgmlRateFactor;
+  expected.provisional = card.achievable.provisional || expected.unknown_factor > 1;
   prediction.weights_fit_cache = card.l2_MiB > 0 && step.total.weight_bytes_least <= card.l2_MiB * kMiB;
   return prediction;
 }

@@ -42,17 +42,32 @@ struct Speed {
 // Of `tokens` tokens a step for `users` sequences, one step taking `seconds`.
 Speed speed_of(double seconds, double tokens, double users, Bound bound);
 
+// Whether kernels for the op multiply ggml's blocks, of its weights or of its cache: at what rate is not
+// known while no engine's profile says so.
+bool multiplies_ggml_blocks(const Work& work);
+
+// The rate of ggml's blocks is expected to be that of kernels that widen them, the 16-bit peak with the
+// card's compute_share, and is known within this factor, up and down. Published prompts lie on both sides of
+// it: llama.cpp on an RTX 3090 reads 3491 tokens/s of an 8B in q6_K (ggml-org/llama.cpp#7860, 512 a batch),
+// and on an RTX 4090 5470 in q5_0 (#7716); at 14 GFLOP a token that is 49 and 77 TFLOP/s, 0.81 and 0.55 of
+// it, and 0.17 and 0.12 of the cards' int8 peaks, at which they might run. Twice the larger deviation, as
+// kernels change from one card and version to the next.
+constexpr double kGgmlRateFactor = 4;
+
 struct ExpectedSpeed : Speed {
   double low_tokens_per_s = 0;
   double high_tokens_per_s = 0;
+  bool provisional = false;   // constants of a class, or a rate that is not known
+  double unknown_factor = 1;  // kGgmlRateFactor where that rate moves the figure, and low and high with it
 };
 
 struct OpPrediction {
   Peak peak;
   double ceiling_s = 0;               // max(least bytes / W, FLOPs / P), of all copies
   double ceiling_even_routing_s = 0;  // the same with the experts that even routing touches
-  double expected_s = 0;              // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies
-  Bound bound = Bound::memory;        // of the ceiling
+  // Hockney's t0 + max(bytes / W_inf, FLOPs / P_inf), of all copies; P_inf of ggml's blocks as above
+  double expected_s = 0;
+  Bound bound = Bound::memory;  // of the ceiling
 };
 
 // The share of a card that engines leave alone: vLLM plans with 0.9 to 0.92 of it (gpu_memory_utilization in

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "format/units.h"
 #include "model/weight_assignment.h"
+#include "report/estimate_parts.h"
 #include "report/text.h"
 
 namespace memwall {
-
 namespace {
 
 std::string ops_table(const Estimate& e, const Style& style) {
@@ -38,9 +37,6 @@ std::string ops_table(const Estimate& e, const Style& style) {
   }
   return table.render(style);
 }
-
-// Whether uneven routing could read fewer weights than the expectation says.
-bool routing_matters(const Step& step) { return step.total.weight_bytes_least < step.total.weight_bytes; }
 
 std::string reads_table(const Estimate& e, const Style& style) {
   const Cost& total = e.step.total;
@@ -106,6 +102,15 @@ std::string speeds(const Speed& speed, std::int64_t batch) {
   return text + fmt::format(", {} a step", human_time(speed.ms_per_step / 1e3));
 }
 
+// Why a range is wide: what a rate is taken to be, and how far off that may be.
+std::string unknown_rate_line(const ExpectedSpeed& expected) {
+  if (expected.unknown_factor <= 1) return "";
+  return fmt::format(
+      "           no profile says how fast ggml formats are multiplied: taken as 16-bit ones, unknown by\n"
+      "           a factor of {} either way\n",
+      significant(expected.unknown_factor, 2));
+}
+
 // A promise names its terms: drafted tokens that are accepted come on top.
 std::string ceiling_lines(const Estimate& e, const Style& style) {
   const std::int64_t batch = e.step.workload.batch;
@@ -118,14 +123,14 @@ std::string ceiling_lines(const Estimate& e, const Style& style) {
     text += fmt::format("even       {}  (under even routing: no bound)\n",
                         speeds(e.prediction.ceiling_even_routing, batch));
   }
-  const bool provisional = e.card->achievable.provisional;
-  text += fmt::format("expected   {}  ({}–{}{}{})\n", speeds(e.prediction.expected, batch),
-                      significant(e.prediction.expected.low_tokens_per_s, 3),
-                      significant(e.prediction.expected.high_tokens_per_s, 3),
+  const ExpectedSpeed& expected = e.prediction.expected;
+  text += fmt::format("expected   {}  ({}–{}{}{})\n", speeds(expected, batch),
+                      significant(expected.low_tokens_per_s, 3), significant(expected.high_tokens_per_s, 3),
                       routing_matters(e.step) ? ", even routing" : "",
-                      !provisional              ? ""
+                      !expected.provisional     ? ""
                       : routing_matters(e.step) ? ", provisional"  // no room for more
                                                 : ", provisional constants");
+  text += unknown_rate_line(expected);
   return text;
 }
 
@@ -170,9 +175,12 @@ std::string one_text(const Estimate& e, const Style& style) {
   text += fmt::format("intensity  {}\n", why(e));
   text += ceiling_lines(e, style);
   if (e.prefill) {
-    text += fmt::format("prefill    {} prompt tokens: first token after {}, at the least {}\n",
-                        e.prefill_step->workload.context, human_time(e.prefill->expected.ms_per_step / 1e3),
+    const ExpectedSpeed& expected = e.prefill->expected;
+    text += fmt::format("prefill    {} prompt tokens: first token after {} ({}{}), at the least {}\n",
+                        e.prefill_step->workload.context, human_time(expected.ms_per_step / 1e3),
+                        ttft_range_text(e), expected.provisional ? ", provisional" : "",
                         human_time(e.prefill->ceiling.ms_per_step / 1e3));
+    text += unknown_rate_line(expected);
   }
   text += memory_lines(e, style);
   for (const std::string& sentence : e.card->assumed) text += wrapped("assumed    " + sentence);
@@ -185,99 +193,11 @@ std::string one_text(const Estimate& e, const Style& style) {
   return text;
 }
 
-// What a row of a grid was asked for.
-struct GridKey {
-  const char* title;
-  Align align;
-  std::string (*of)(const Estimate&);
-};
-
-const GridKey kGridKeys[] = {
-    {"card", Align::left, [](const Estimate& e) { return e.card->name; }},
-    {"weights", Align::left, [](const Estimate& e) { return weights_label(*e.model); }},
-    {"KV", Align::left, [](const Estimate& e) { return std::string(kv_format_name(e.model->kv)); }},
-    {"batch", Align::right, [](const Estimate& e) { return fmt::format("{}", e.step.workload.batch); }},
-    {"context", Align::right, [](const Estimate& e) { return fmt::format("{}", e.step.workload.context); }},
-};
-
-// GiB are what is needed at the least, so "yes" has its shades.
-Table::Cell fit_cell(const MemoryFit& fit) {
-  const std::optional<bool> fits = fit.fits();
-  if (!fits) return {"?", Tone::warn};
-  if (!*fits) return {"no", Tone::bad};
-  return fit.tight() ? Table::Cell("tight", Tone::warn) : Table::Cell("yes");
-}
-
-std::string grid_text(const std::vector<Estimate>& estimates, const Style& style) {
-  const Estimate& first = estimates.front();
-  // What all rows have in common stands above the table, which stays narrow so.
-  std::vector<GridKey> varying;
-  std::string common;
-  for (const GridKey& key : kGridKeys) {
-    if (std::all_of(estimates.begin(), estimates.end(),
-                    [&](const Estimate& e) { return key.of(e) == key.of(first); })) {
-      common += fmt::format("{} {}, ", key.title, key.of(first));
-    } else {
-      varying.push_back(key);
-    }
-  }
-  const auto any = [&](auto holds) { return std::any_of(estimates.begin(), estimates.end(), holds); };
-  const bool prefill = any([](const Estimate& e) { return e.prefill.has_value(); });
-  const bool routed = any([](const Estimate& e) { return routing_matters(e.step); });
-  const bool unfit = any([](const Estimate& e) { return !e.memory.fits().value_or(true); });
-  const bool tight = any([](const Estimate& e) { return e.memory.tight(); });
-  std::vector<Table::Column> columns;
-  for (const GridKey& key : varying) columns.push_back({key.title, key.align});
-  for (const char* title : {"moves", "FLOP/byte"}) columns.push_back({title});
-  columns.push_back({"bound", Align::left});
-  columns.push_back({"ceiling"});
-  if (routed) columns.push_back({"even"});
-  for (const char* title : {"expected", "GiB"}) columns.push_back({title});
-  columns.push_back({"fits", Align::left});
-  if (prefill) columns.push_back({"TTFT"});
-  Table table(columns);
-  for (const Estimate& e : estimates) {
-    std::vector<Table::Cell> cells;
-    for (const GridKey& key : varying) cells.emplace_back(key.of(e));
-    cells.emplace_back(human_bytes(e.step.total.compulsory_bytes()));
-    cells.emplace_back(significant(e.prediction.intensity, 3));
-    cells.push_back(bound_cell(e.prediction.ceiling.bound));
-    const std::optional<bool> fits = e.memory.fits();
-    const char* mark = fits.value_or(true) ? "" : "*";
-    const auto speed = [&](double tokens_per_s, int digits) {
-      cells.emplace_back(significant(tokens_per_s, digits) + mark);
-    };
-    speed(e.prediction.ceiling.tokens_per_s, 4);
-    if (routed) speed(e.prediction.ceiling_even_routing.tokens_per_s, 4);
-    speed(e.prediction.expected.tokens_per_s, 3);
-    cells.emplace_back(significant(e.memory.required_bytes / kGiB, 3));
-    cells.push_back(fit_cell(e.memory));
-    if (prefill)
-      cells.emplace_back(e.prefill ? human_time(e.prefill->expected.ms_per_step / 1e3) + mark : "");
-    table.row(std::move(cells));
-  }
-  std::string text = style.apply(Tone::bold, first.model->title) + "\n" + common +
-                     "ceiling and expected in tokens/s, for one token a step\n\n" + table.render(style);
-  if (routed)
-    text += "even: the ceiling were routing even, which moves, FLOP/byte and expected assume; no bound\n";
-  if (unfit) text += "*: does not fit in the card's memory: no run there has these speeds\n";
-  if (tight)
-    text += "tight: fits on paper, but engines keep a tenth back, or page sliding layers like full ones\n";
-  std::vector<const Card*> told;
-  for (const Estimate& e : estimates) {
-    if (std::find(told.begin(), told.end(), e.card) != told.end()) continue;
-    told.push_back(e.card);
-    for (const std::string& sentence : e.card->assumed)
-      text += wrapped(fmt::format("{}, assumed: {}", e.card->name, sentence));
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string estimate_text(const std::vector<Estimate>& estimates, bool with_ops, const Style& style) {
   if (estimates.size() == 1) return one_text(estimates.front(), style);
-  std::string text = grid_text(estimates, style);
+  std::string text = estimate_grid_text(estimates, style);
   if (with_ops) {
     for (const Estimate& e : estimates) text += "\n" + one_text(e, style);
   }

@@ -68,7 +68,17 @@ struct ShapeFigures {
   }
 };
 
+Json unknown_factor(const ExpectedSpeed& expected) {
+  return expected.unknown_factor > 1 ? number(expected.unknown_factor) : Json(nullptr);
+}
+
 }  // namespace
+
+TimeRange ttft_range_s(const Estimate& estimate) {
+  const double tokens = static_cast<double>(estimate.prefill_step->workload.rows());
+  const ExpectedSpeed& expected = estimate.prefill->expected;
+  return {tokens / expected.high_tokens_per_s, tokens / expected.low_tokens_per_s};
+}
 
 Json model_figures(const Model& model) {
   const ParameterCount count = count_parameters(model);
@@ -213,7 +223,8 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
   Json expected = speed_figures(e.prediction.expected);
   expected["low_tokens_per_s"] = number(e.prediction.expected.low_tokens_per_s);
   expected["high_tokens_per_s"] = number(e.prediction.expected.high_tokens_per_s);
-  expected["provisional"] = e.card->achievable.provisional;
+  expected["provisional"] = e.prediction.expected.provisional;
+  expected["unknown_factor"] = unknown_factor(e.prediction.expected);
   json["expected"] = std::move(expected);
   json["memory"] = memory_figures(e.memory);
   if (e.prediction.weights_fit_cache) json["weights_fit_cache"] = true;
@@ -222,7 +233,13 @@ Json estimate_figures(const Estimate& e, bool with_ops) {
     const double seconds = e.prefill->expected.ms_per_step / 1e3;
     json["prefill"] = {{"prompt", e.prefill_step->workload.context},
                        {"ttft_ms", number(e.prefill->expected.ms_per_step)},
+                       {"low_ttft_ms", number(ttft_range_s(e).low * 1e3)},
+                       {"high_ttft_ms", number(ttft_range_s(e).high * 1e3)},
                        {"tokens_per_s", number(tokens / seconds)},
+                       {"low_tokens_per_s", number(e.prefill->expected.low_tokens_per_s)},
+                       {"high_tokens_per_s", number(e.prefill->expected.high_tokens_per_s)},
+                       {"provisional", e.prefill->expected.provisional},
+                       {"unknown_factor", unknown_factor(e.prefill->expected)},
                        {"ceiling_ttft_ms", number(e.prefill->ceiling.ms_per_step)},
                        {"ceiling_tokens_per_s", number(e.prefill->ceiling.tokens_per_s)},
                        {"flops", number(e.prefill_step->total.flops)},

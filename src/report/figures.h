@@ -33,6 +33,14 @@ struct Estimate {
   std::optional<Step> prefill_step;
   std::optional<Prediction> prefill;
 };
+// The expected time to the first token: from the fastest to the slowest, seconds. Of an estimate with a
+// prompt.
+struct TimeRange {
+  double low = 0;
+  double high = 0;
+};
+TimeRange ttft_range_s(const Estimate& estimate);
+
 Json estimate_figures(const Estimate& estimate, bool with_ops);
 
 // memory.{required_GiB, capacity_GiB, fits, headroom_GiB, ...}; null where the capacity is unknown.

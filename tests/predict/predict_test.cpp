@@ -464,5 +464,77 @@ TEST(MemoryFit, IsUnknownWhereTheCapacityIs) {
   EXPECT_EQ(memory_fit(got.model, got.step, got.card).fits(), std::nullopt);
 }
 
+// Prompts in ggml formats: nobody knows the rate, so it is not the int8 peak, and the factor is said.
+TEST(GgmlPrompts, AreExpectedAtTheRateOf16BitsWithinAStatedFactor) {
+  const Workload prompt{.phase = Phase::prefill, .batch = 1, .context = 2048};
+  const auto model = [](const char* format) {
+    return with_weights(find_model("llama-3.1-8b"), *find_format(format), std::nullopt);
+  };
+  for (const char* card : {"rtx-3090", "rtx-4090", "h100-sxm"}) {
+    const Predicted f16(model("f16"), prompt, card);
+    EXPECT_EQ(f16.p.expected.unknown_factor, 1) << card;
+    for (const char* format : {"q4_0", "q8_0", "q4_k", "q6_k", "iq4_xs"}) {
+      SCOPED_TRACE(std::string(card) + " " + format);
+      const Predicted got(model(format), prompt, card);
+      const ExpectedSpeed& expected = got.p.expected;
+      EXPECT_NEAR(expected.ms_per_step / f16.p.expected.ms_per_step, 1, 0.1);
+      EXPECT_GT(got.p.ceiling.tokens_per_s, 1.9 * f16.p.ceiling.tokens_per_s)
+          << "the int8 peak bounds it still";
+      EXPECT_EQ(expected.unknown_factor, kGgmlRateFactor);
+      EXPECT_TRUE(expected.provisional);
+      EXPECT_NEAR(expected.low_tokens_per_s,
+                  expected.tokens_per_s / kGgmlRateFactor * (1 - got.card.achievable.spread),
+                  0.1 * expected.low_tokens_per_s);
+      EXPECT_LE(expected.high_tokens_per_s, got.p.ceiling.tokens_per_s);
+      EXPECT_GT(expected.high_tokens_per_s, 1.2 * expected.tokens_per_s);
+    }
+  }
+}
+
+// The two published runs that the factor is made of lie within the range.
+TEST(GgmlPrompts, PublishedOnesLieWithinTheRange) {
+  const Workload batch{.phase = Phase::prefill, .batch = 1, .context = 512};
+  const auto within = [&](const char* format, const char* card, double tokens_per_s) {
+    const Predicted got(with_weights(find_model("llama-3.1-8b"), *find_format(format), std::nullopt), batch,
+                        card);
+    EXPECT_LT(got.p.expected.low_tokens_per_s, tokens_per_s) << card;
+    EXPECT_GT(got.p.expected.high_tokens_per_s, tokens_per_s) << card;
+    // And nearer to the expectation than a factor of two, which the int8 peak is not.
+    EXPECT_LT(got.p.expected.tokens_per_s, 2 * tokens_per_s) << card;
+    EXPECT_GT(got.p.ceiling.tokens_per_s, 3 * tokens_per_s) << card;
+  };
+  within("q6_k", "rtx-3090", 3491);  // ggml-org/llama.cpp#7860
+  within("q5_0", "rtx-4090", 5470);  // #7716
+}
+
+// A decode step that memory bounds at any such rate has the range that other formats have.
+TEST(GgmlPrompts, WhatMemoryBoundsIsKnown) {
+  const Predicted got("llama-3.1-8b", decode(1, 1024), "rtx-4090");
+  const Predicted q4(with_weights(find_model("llama-3.1-8b"), *find_format("q4_0"), std::nullopt),
+                     decode(1, 1024), "rtx-4090");
+  EXPECT_EQ(q4.p.expected.unknown_factor, 1);
+  EXPECT_DOUBLE_EQ(q4.p.expected.low_tokens_per_s / q4.p.expected.tokens_per_s,
+                   got.p.expected.low_tokens_per_s / got.p.expected.tokens_per_s);
+  const Predicted many(q4.model, decode(64, 1024), "rtx-4090");
+  EXPECT_EQ(many.p.expected.unknown_factor, kGgmlRateFactor);
+}
+
+TEST(GgmlPrompts, BlocksAreThoseOfWeightsAndCaches) {
+  const auto linear = [](const char* format) {
+    return multiplies_ggml_blocks(LinearWork{.out = 1, .in = 1, .format = *find_format(format)});
+  };
+  for (const char* format : {"q4_0", "q4_1", "q8_0", "q2_k", "iq1_s", "tq2_0"})
+    EXPECT_TRUE(linear(format)) << format;
+  for (const char* format : {"f16", "f8_e4m3", "int4-g128", "nf4", "mxfp4", "nvfp4", "int8-c"})
+    EXPECT_FALSE(linear(format)) << format;
+  AttentionWork attention;
+  attention.kv = KvFormat::q8_0;
+  EXPECT_TRUE(multiplies_ggml_blocks(attention));
+  for (const KvFormat kv : {KvFormat::int8, KvFormat::f16, KvFormat::nvfp4}) {
+    attention.kv = kv;
+    EXPECT_FALSE(multiplies_ggml_blocks(attention));
+  }
+}
+
 }  // namespace
 }  // namespace memwall

@@ -66,6 +66,40 @@ TEST_F(Golden, EstimateOfAGrid) {
                               false, kPlain));
 }
 
+// A row of a sweep says what a single result says: its range, and that it is provisional.
+TEST_F(Golden, ASweepHasTheRangesOfItsResults) {
+  const Lowered q4(with_weights(tiny_.model, *find_format("q4_0"), std::nullopt));
+  Card fitted = card_;
+  fitted.achievable.provisional = false;
+  const Estimate known = estimate(tiny_, fitted, 1, 8, 32);
+  Estimate unknown = estimate(q4, fitted, 1, 8, 32);
+  unknown.prefill->expected.unknown_factor = kGgmlRateFactor;
+  unknown.prefill->expected.provisional = true;
+  const std::string text = estimate_text({known, unknown}, false, kPlain);
+  const ExpectedSpeed& expected = known.prediction.expected;
+  EXPECT_NE(
+      text.find(significant(expected.low_tokens_per_s, 3) + "–" + significant(expected.high_tokens_per_s, 3)),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("~" + significant(expected.tokens_per_s, 3)), std::string::npos) << text;
+  EXPECT_NE(text.find("~" + human_time(unknown.prefill->expected.ms_per_step / 1e3)), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("unknown by a factor of 4"), std::string::npos) << text;
+  EXPECT_NE(text.find("~: provisional"), std::string::npos) << text;
+  EXPECT_EQ(estimate_text({known, known}, false, kPlain).find("~"), std::string::npos);
+  // The same in JSON, CSV and Markdown, which are made of these figures.
+  const Json json = estimate_figures(unknown, false);
+  EXPECT_EQ(json["prefill"]["unknown_factor"], kGgmlRateFactor);
+  EXPECT_EQ(json["prefill"]["provisional"], true);
+  EXPECT_TRUE(json["expected"]["unknown_factor"].is_null());
+  EXPECT_EQ(json["expected"]["provisional"], false);
+  const Json& prefill = json["prefill"];
+  EXPECT_DOUBLE_EQ(prefill["low_ttft_ms"].get<double>(), 32e3 / prefill["high_tokens_per_s"].get<double>());
+  EXPECT_DOUBLE_EQ(prefill["high_ttft_ms"].get<double>(), 32e3 / prefill["low_tokens_per_s"].get<double>());
+  EXPECT_LE(prefill["low_ttft_ms"], prefill["ttft_ms"]);
+  EXPECT_GE(prefill["high_ttft_ms"], prefill["ttft_ms"]);
+}
+
 TEST_F(Golden, EstimateJson) {
   Json json = document("estimate", kFixed);
   json["model"] = model_figures(tiny_.model);
