@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/cpu_matmul.h"
 #include "bench/cpu_recurrent.h"
 #include "bench/cpu_weights.h"
 #include "bench/routing.h"
 #include "format/checked.h"
-#include "kernels/cpu/blas.h"
+#include "input/error.h"
+#include "kernels/cpu/blas_library.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/widen.h"
@@ -115,10 +117,7 @@ struct TaskVariants {
   std::vector<Variant> operator()(const AddTask& t) const {
     return is_supported(t.format) ? plain() : none();
   }
-  std::vector<Variant> operator()(const MatmulTask& t) const {
-    if (!is_supported(t.format)) return none();
-    return {{"blas", 0}};
-  }
+  std::vector<Variant> operator()(const MatmulTask& t) const { return matmul_variants(t); }
   std::vector<Variant> operator()(const ArithmeticTask& t) const { return arithmetic_variants(t); }
   std::vector<Variant> operator()(const FusedTask&) const { return none(); }
 
@@ -138,13 +137,7 @@ struct TaskFootprint {
   Footprint operator()(const AddTask& t) const {
     return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n)};
   }
-  Footprint operator()(const MatmulTask& t) const {
-    // f16 operands are widened to f32 first: b whole, a and c by panels of rows.
-    const std::int64_t widened = t.format.kind == FormatKind::f32 ? 0 : 3 * t.n * t.n * kFloat;
-    const std::int64_t library = checked_mul(cpu::blas_buffer_bytes(t.n, t.n, t.n), workers);
-    return {.copy_bytes = 3 * storage_bytes(t.format, t.n, t.n),
-            .fixed_bytes = checked_add(widened, library)};
-  }
+  Footprint operator()(const MatmulTask& t) const { return matmul_footprint(t, workers); }
   Footprint operator()(const ArithmeticTask&) const { return {.cold = false}; }
   Footprint operator()(const FusedTask&) const { return {}; }
 };
@@ -226,6 +219,11 @@ std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows) 
     add("gemm int8", cpu::LinearKernel::gemm_int8);
   if (rows >= kLeastBlasRows) add("blas", cpu::LinearKernel::blas);
   return variants;
+}
+
+void cpu_require_blas() {
+  const cpu::BlasLibrary& library = cpu::blas_library();
+  if (library.sgemm == nullptr) throw RunError(library.why_not);
 }
 
 std::int64_t average_expert_rows(const ExpertWork& work, std::int64_t tokens) {

@@ -59,6 +59,9 @@ std::vector<Variant> arithmetic_variants(const ArithmeticTask& task);
 // A linear's variants at that many rows, named as its kernels (kernels/cpu/linear.h): dot, gemm, blas.
 std::vector<Variant> linear_variants(const LinearWork& work, std::int64_t rows);
 
+// Throws RunError where no BLAS can be loaded: whoever asks has another way.
+void cpu_require_blas();
+
 // Variants and footprints of attention, beside its placers.
 std::vector<Variant> attention_variants(const AttentionWork& work, const Workload& workload);
 std::vector<Variant> latent_variants(const LatentWork& work, const Workload& workload);

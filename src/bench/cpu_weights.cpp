@@ -73,6 +73,7 @@ LinearWorkspace::LinearWorkspace(const LinearWork& work, const LinearRows& rows,
 }
 
 void LinearWorkspace::run(ThreadPool& pool, cpu::LinearKernel kernel, std::vector<cpu::Linear>& ops) {
+  if (kernel == cpu::LinearKernel::blas) cpu_require_blas();
   std::int64_t units = 0;
   std::int64_t floats = 0;
   std::size_t word = 0;

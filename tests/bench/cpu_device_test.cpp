@@ -235,7 +235,8 @@ TEST_F(CpuDeviceTest, ProbesAndBaselines) {
     if (!device_->variants(bypassing).empty()) expect_right(bypassing);
   }
   for (const char* name : {"f32", "f16"}) {
-    for (const std::int64_t n : {16, 100, 200}) {
+    for (const std::int64_t n : {1, 16, 17, 100, 130, 200}) {
+      SCOPED_TRACE(testing::Message() << name << " " << n);
       expect_right(AddTask{.n = n, .format = format(name)});
       expect_right(MatmulTask{.n = n, .format = format(name)});
     }
@@ -252,14 +253,35 @@ TEST_F(CpuDeviceTest, WhatTakesLongIsLeftUndoneByAnInterrupt) {
              prompt}};
   for (const Task& task : long_ones) {
     const auto operands = device_->place(task, 1, 1);
-    {
-      const InterruptGuard guard;
-      std::raise(SIGINT);
-      EXPECT_FALSE(operands->check(0).passed());
+    for (std::size_t v = 0; v < device_->variants(task).size(); ++v) {
+      {
+        const InterruptGuard guard;
+        std::raise(SIGINT);
+        EXPECT_FALSE(operands->check(v).passed());
+      }
+      const InterruptGuard anew;
+      EXPECT_TRUE(operands->check(v).passed());
     }
-    const InterruptGuard anew;
-    EXPECT_TRUE(operands->check(0).passed());
   }
+}
+
+TEST_F(CpuDeviceTest, AMatmulIsTheLibrarysAndOurs) {
+  const std::vector<Variant> variants = device_->variants(MatmulTask{.n = 64, .format = format("f32")});
+  ASSERT_EQ(variants.size(), 2U);
+  EXPECT_EQ(variants[0].name, "blas");
+  EXPECT_EQ(variants[1].name, "gemm");
+  EXPECT_TRUE(device_->variants(MatmulTask{.n = 64, .format = format("q8_0")}).empty());
+}
+
+// What both ways need beside the tensors is counted: packed factors, and f16 ones widened.
+TEST_F(CpuDeviceTest, AMatmulsFootprintHoldsWhatItPacks) {
+  constexpr std::int64_t kN = 1000;
+  constexpr std::int64_t kSquare = kN * kN * 4;
+  const auto fixed = [&](const char* name) {
+    return device_->footprint(MatmulTask{.n = kN, .format = format(name)}).fixed_bytes;
+  };
+  EXPECT_GE(fixed("f32"), 2 * kSquare);
+  EXPECT_GE(fixed("f16") - fixed("f32"), 2 * kSquare);
 }
 
 // Blocks that an interrupt may fall between: a few a thread on machines of few cores.
