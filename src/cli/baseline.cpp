@@ -119,10 +119,19 @@ Result baseline_result(const Session& session, const std::optional<Ridge>& datas
   const auto table_rows = [=, &session] {
     std::vector<Json> rows;
     const Json all = baselines_figures(session.baselines(), figures, ridge.flop_per_byte);
+    // The peaks and the ridge that the shares and bounds are of, as in JSON.
+    const Json device = device_figures(figures);
     for (const char* part : {"all", "sweep"}) {
-      for (const Json& row : all[part]) {
+      const std::vector<Baseline>& baselines =
+          part == std::string("all") ? session.baselines().pairs : session.baselines().sweep;
+      for (std::size_t i = 0; i < baselines.size(); ++i) {
         Json full = {{"part", part}};
-        full.update(flatten(row));
+        full.update(flatten(all[part][i]));
+        full["variants"] = baseline_ways(baselines[i]);
+        full["ridge.flop_per_byte"] = number(ridge.flop_per_byte);
+        full["ridge.from"] = ridge.from;
+        for (const char* key : {"best_read_GBps", "peak_GBps", "peak_GFLOPs"})
+          full[std::string("device.") + key] = device[key];
         if (incomplete) full["incomplete"] = true;
         rows.push_back(std::move(full));
       }

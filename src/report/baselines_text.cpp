@@ -1,6 +1,8 @@
 // The two kernels at opposite ends, and the sweep over sizes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "report/measured.h"
@@ -11,10 +13,25 @@ namespace {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-Table::Cell sweep_bound_cell(const Baseline& matmul, double ridge) {
-  const std::string bound = sweep_bound(matmul, ridge);
+Table::Cell bound_of_baseline(const Baseline& matmul, const DeviceFigures& device, double ridge) {
+  const std::string bound = baseline_bound(matmul, device, ridge);
   if (bound == "cache") return {"cache-resident", Tone::plain};
-  return bound_cell(bound == "memory" ? Bound::memory : Bound::compute);
+  return bound_cell(bound == "memory"    ? Bound::memory
+                    : bound == "compute" ? Bound::compute
+                                         : Bound::overhead);
+}
+
+// Of a row of the sweep: each once, named where only one of the two has it.
+std::vector<std::string> flags_of(const Baseline& add, const Baseline& matmul) {
+  const std::vector<std::string> of_add = flags_of(add);
+  std::vector<std::string> flags = flags_of(matmul);
+  for (std::string& flag : flags) {
+    if (std::find(of_add.begin(), of_add.end(), flag) == of_add.end()) flag = "matmul " + flag;
+  }
+  for (const std::string& flag : of_add) {
+    if (std::find(flags.begin(), flags.end(), flag) == flags.end()) flags.push_back("add " + flag);
+  }
+  return flags;
 }
 
 }  // namespace
@@ -39,12 +56,20 @@ std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures
       pairs.row({b.kernel == "add" ? "c = a + b" : "c = a b", format_name(b.format), human_bytes(b.bytes()),
                  human_flops(b.flops()), significant(b.intensity(), 4), human_time(b.seconds()),
                  significant(gbps, 3), fmt::format("{:.1f} %", 100 * gbps / device.peak_GBps),
-                 significant(gflops / 1e3, 3), fmt::format("{:.1f} %", 100 * gflops / device.peak_GFLOPs)});
+                 significant(gflops / 1e3, 3),
+                 fmt::format("{:.1f} %", 100 * gflops / baseline_peak_GFLOPs(b, device))});
     }
     text +=
         style.apply(Tone::bold, fmt::format("The two kernels at opposite ends, on the same {0}×{0} tensors",
                                             baselines.pairs.front().n)) +
         "\n\n" + pairs.render(style) + "\n";
+  }
+  for (const Baseline& b : baselines.pairs) {
+    if (b.kernel != "matmul" || b.measurement.variants.size() < 2) continue;
+    text +=
+        fmt::format("{} matmul by {}, the best of: {}{}\n", format_name(b.format), b.measurement.variant,
+                    baseline_ways(b),
+                    device.info.blas.empty() || device.info.gpu ? "" : " (blas: " + device.info.blas + ")");
   }
   for (const Baseline& b : baselines.pairs) {
     for (const std::string& flag : flags_of(b)) {
@@ -84,21 +109,31 @@ std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures
                {"matmul TFLOP/s"},
                {"of peak"},
                {"matmul's bound", Align::left},
-               {"tensors sit in", Align::left}});
+               {"by", Align::left},
+               {"tensors sit in", Align::left},
+               {"flags", Align::left}});
+  bool overhead = false;
   for (std::size_t i = 0; i + 1 < baselines.sweep.size(); i += 2) {
     const Baseline& add = baselines.sweep[i];
     const Baseline& matmul = baselines.sweep[i + 1];
     const double gflops = matmul.flops() / matmul.seconds() / 1e9;
-    sweep.row({fmt::format("{}", matmul.n), significant(matmul.intensity(), 4),
+    overhead = overhead || baseline_bound(matmul, device, ridge.flop_per_byte) == std::string("overhead");
+    sweep.row({fmt::format("{}", matmul.n),
+               significant(matmul.intensity(), 4),
                significant(add.bytes() / add.seconds() / 1e9, 3),
-               significant(matmul.bytes() / matmul.seconds() / 1e9, 3), significant(gflops / 1e3, 3),
-               percent(gflops / device.peak_GFLOPs), sweep_bound_cell(matmul, ridge.flop_per_byte),
-               matmul.in_cache.empty() ? "memory" : matmul.in_cache});
+               significant(matmul.bytes() / matmul.seconds() / 1e9, 3),
+               significant(gflops / 1e3, 3),
+               percent(gflops / baseline_peak_GFLOPs(matmul, device)),
+               bound_of_baseline(matmul, device, ridge.flop_per_byte),
+               matmul.measurement.variant,
+               matmul.in_cache.empty() ? "memory" : matmul.in_cache,
+               {fmt::format("{}", fmt::join(flags_of(add, matmul), ", ")), Tone::warn}});
   }
   text += "\n" +
           style.apply(Tone::bold,
                       fmt::format("Matmul by size, {}", format_name(baselines.sweep.front().format))) +
           "\n\n" + sweep.render(style);
+  if (overhead) text += "overhead: over in 20 us, and neither memory nor arithmetic explains half of it\n";
   return text;
 }
 

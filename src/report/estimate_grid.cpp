@@ -112,11 +112,10 @@ std::string estimate_grid_text(const std::vector<Estimate>& estimates, const Sty
   if (any_expected([](const ExpectedSpeed& s) { return s.provisional; }))
     text += "~: provisional: constants of a class of cards, or a rate that no profile tells\n";
   if (any_expected([](const ExpectedSpeed& s) { return s.unknown_factor > 1; }))
-    text += fmt::format(
-        "how fast ggml formats are multiplied is told by no profile: taken as 16-bit ones, unknown by a "
-        "factor "
-        "of {} either way\n",
-        significant(kGgmlRateFactor, 2));
+    text += wrapped(fmt::format(
+        "how fast ggml formats are multiplied is told by no profile: taken as 16-bit ones, unknown "
+        "by a factor of {} either way",
+        kGgmlRateFactor));
   if (tight)
     text += "tight: fits on paper, but engines keep a tenth back, or page sliding layers like full ones\n";
   std::vector<const Card*> told;

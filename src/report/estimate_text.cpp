@@ -108,7 +108,7 @@ std::string unknown_rate_line(const ExpectedSpeed& expected) {
   return fmt::format(
       "           no profile says how fast ggml formats are multiplied: taken as 16-bit ones, unknown by\n"
       "           a factor of {} either way\n",
-      significant(expected.unknown_factor, 2));
+      expected.unknown_factor);
 }
 
 // A promise names its terms: drafted tokens that are accepted come on top.

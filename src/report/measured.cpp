@@ -14,6 +14,17 @@ void add_sampling(Json& json, const Measurement& m) {
   json["copies"] = m.copies;
 }
 
+// One launch's time of each way to run it.
+Json variants_figures(const Measurement& m) {
+  Json variants = Json::array();
+  for (const VariantFigure& v : m.variants) {
+    variants.push_back(
+        {{"name", v.name}, {"us", std::isfinite(v.seconds) ? number(v.seconds * 1e6) : Json(nullptr)}});
+    if (!v.works()) variants.back()["failed"] = v.failed;
+  }
+  return variants;
+}
+
 // A figure that nobody told is null, never 0.
 Json known(double value) { return value > 0 ? number(value) : Json(nullptr); }
 Json known(std::int64_t value) { return value > 0 ? Json(value) : Json(nullptr); }
@@ -135,7 +146,7 @@ Json device_figures(const DeviceFigures& d) {
   return json;
 }
 
-Json baseline_figures(const Baseline& b, const DeviceFigures& device) {
+Json baseline_figures(const Baseline& b, const DeviceFigures& device, double ridge) {
   Json json;
   json["kernel"] = b.kernel;
   json["n"] = b.n;
@@ -148,8 +159,11 @@ Json baseline_figures(const Baseline& b, const DeviceFigures& device) {
   json["TFLOPs"] = number(b.flops() / b.seconds() / 1e12);
   json["of_peak_bandwidth"] =
       b.in_cache.empty() ? number(b.bytes() / b.seconds() / 1e9 / device.peak_GBps) : Json(nullptr);
-  json["of_peak_flops"] = number(b.flops() / b.seconds() / 1e9 / device.peak_GFLOPs);
+  json["of_peak_flops"] = number(b.flops() / b.seconds() / 1e9 / baseline_peak_GFLOPs(b, device));
+  json["bound"] = baseline_bound(b, device, ridge);
   json["in_cache"] = b.in_cache.empty() ? Json(nullptr) : Json(b.in_cache);
+  json["variant"] = b.measurement.variant;
+  json["variants"] = variants_figures(b.measurement);
   add_sampling(json, b.measurement);
   json["flags"] = flags_of(b);
   return json;
@@ -157,36 +171,17 @@ Json baseline_figures(const Baseline& b, const DeviceFigures& device) {
 
 Json baselines_figures(const BaselineFigures& baselines, const DeviceFigures& device, double ridge) {
   Json json = Json::object();
+  const auto figures = [&](const Baseline& b) { return baseline_figures(b, device, ridge); };
   for (const Baseline& b : baselines.pairs) {
-    if (!json.contains(b.kernel)) json[b.kernel] = baseline_figures(b, device);
+    if (!json.contains(b.kernel)) json[b.kernel] = figures(b);
   }
   Json all = Json::array();
-  for (const Baseline& b : baselines.pairs) all.push_back(baseline_figures(b, device));
+  for (const Baseline& b : baselines.pairs) all.push_back(figures(b));
   Json sweep = Json::array();
-  for (const Baseline& b : baselines.sweep) {
-    Json row = baseline_figures(b, device);
-    row["bound"] = sweep_bound(b, ridge);
-    sweep.push_back(std::move(row));
-  }
+  for (const Baseline& b : baselines.sweep) sweep.push_back(figures(b));
   json["all"] = std::move(all);
   json["sweep"] = std::move(sweep);
   return json;
-}
-
-const char* sweep_bound(const Baseline& b, double ridge) {
-  if (b.intensity() >= ridge) return "compute";
-  return b.in_cache.empty() ? "memory" : "cache";
-}
-
-std::optional<double> slowdown(const BaselineFigures& baselines, Format format) {
-  const auto find = [&](const char* kernel) {
-    return std::find_if(baselines.pairs.begin(), baselines.pairs.end(),
-                        [&](const Baseline& b) { return b.kernel == kernel && b.format == format; });
-  };
-  const auto add = find("add");
-  const auto matmul = find("matmul");
-  if (add == baselines.pairs.end() || matmul == baselines.pairs.end()) return std::nullopt;
-  return matmul->seconds() / add->seconds();
 }
 
 Json measured_op_figures(const MeasuredOp& measured, const DeviceFigures& device) {
@@ -204,14 +199,11 @@ Json measured_op_figures(const MeasuredOp& measured, const DeviceFigures& device
   const Measurement& m = *measured.measurement;
   const double count = static_cast<double>(measured.op.count());
   json["variant"] = m.variant;
-  json["variants"] = Json::array();
-  for (const VariantFigure& v : m.variants) {
-    json["variants"].push_back(
-        {{"name", v.name}, {"us", std::isfinite(v.seconds) ? number(v.seconds * 1e6) : Json(nullptr)}});
-    if (!v.works()) json["variants"].back()["failed"] = v.failed;
-  }
+  json["variants"] = variants_figures(m);
   if (m.touched > 0) json["experts"]["measured_touched"] = number(m.touched);
   if (!m.first_drawn.empty()) json["experts"]["first_drawn"] = m.first_drawn;
+  const std::optional<Bound> bound = measured_bound(measured, device);
+  json["measured_bound"] = bound ? Json(std::string(bound_name(*bound))) : Json(nullptr);
   json["measured_us"] = number(m.seconds.median * count * 1e6);
   json["ci95_us"] = interval(m.seconds.ci95, count * 1e6);
   // Ops on activations run from the cache: their bytes say nothing of the memory.

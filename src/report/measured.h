@@ -14,8 +14,8 @@ namespace memwall {
 // device.{name, kind, read_GBps, copy_GBps, triad_GBps, peak_GFLOPs, ...}.
 Json device_figures(const DeviceFigures& device);
 
-// One baseline: {kernel, n, format, ms, bytes, flops, intensity, GBps, TFLOPs, ...}.
-Json baseline_figures(const Baseline& baseline, const DeviceFigures& device);
+// One baseline: {kernel, n, format, ms, bytes, flops, intensity, GBps, TFLOPs, bound, ...}.
+Json baseline_figures(const Baseline& baseline, const DeviceFigures& device, double ridge);
 // baselines.{add, matmul, all[], sweep[]}; add and matmul are the first format's.
 Json baselines_figures(const BaselineFigures& baselines, const DeviceFigures& device, double ridge);
 
@@ -55,9 +55,20 @@ std::vector<std::string> slowed_warnings(const std::vector<MeasuredStep>& steps)
 std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
                                             const std::vector<MeasuredStep>& steps);
 
-// What bounds a matmul of the sweep: "compute", "memory", or "cache" where its tensors sit in one, whose
-// bandwidth is not the one in the ridge.
-const char* sweep_bound(const Baseline& baseline, double ridge);
+// What bounds a baseline: "overhead" where neither roof of this device explains half of its time and it is a
+// short launch (predict/verdict.h); else "compute" or "memory", by its intensity and the ridge; or "cache"
+// for "memory" where its tensors sit in one, whose bandwidth is not the one in the ridge.
+const char* baseline_bound(const Baseline& baseline, const DeviceFigures& device, double ridge);
+
+// The arithmetic that a baseline is a share of: on a CPU f32, on a GPU that of its format. 10^9 FLOP/s.
+double baseline_peak_GFLOPs(const Baseline& baseline, const DeviceFigures& device);
+
+// "gemm 444 GFLOP/s; blas 260 GFLOP/s", the ways a baseline was run in, by their trials, the fastest first.
+std::string baseline_ways(const Baseline& baseline);
+
+// What bound an op: as predict/verdict.h says, by the best samples of this device. Nothing where it was not
+// measured or predicted, and where it found all its operands in a cache and was no overhead.
+std::optional<Bound> measured_bound(const MeasuredOp& op, const DeviceFigures& device);
 
 // STREAM's table: bytes counted, bytes moved, by the kind of stores. Empty where nothing was measured.
 std::string streams_text(const DeviceFigures& device, const Style& style);

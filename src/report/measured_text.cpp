@@ -88,6 +88,17 @@ std::string flags_text(const MeasuredStep& step, const DeviceFigures& device, co
   return text;
 }
 
+// Ops that no roof explains: predict/verdict.h.
+std::string overhead_text(const MeasuredStep& step, const DeviceFigures& device) {
+  std::string names;
+  for (const MeasuredOp& op : step.ops) {
+    if (measured_bound(op, device) == Bound::overhead) names += (names.empty() ? "" : ", ") + op.op.name;
+  }
+  return names.empty()
+             ? ""
+             : wrapped("overhead   bound by launches and latency, not by memory or arithmetic: " + names);
+}
+
 std::string predicted_text(const MeasuredStep& step, const DeviceFigures& device, const char* unit,
                            const Style& style) {
   const Prediction& p = step.predicted;
@@ -245,7 +256,7 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     table.row(std::move(cells));
   }
   text += table.render(style) + "\n" + failed_text(step, style) + experts_text(step) + huge_pages_text(step) +
-          memory_text(step, device) + flags_text(step, device, style);
+          memory_text(step, device) + overhead_text(step, device) + flags_text(step, device, style);
   const double tokens = static_cast<double>(w.rows());
   const double measured = step.measured_seconds();
   const char* unit = decode ? "tokens/s" : "prompt tokens/s";

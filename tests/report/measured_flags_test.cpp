@@ -156,7 +156,7 @@ TEST(Flags, ABaselineAndAWholeStepHaveTheirs) {
   Baseline baseline{.kernel = "add", .n = 16, .format = kQ8, .measurement = {}, .in_cache = {}};
   baseline.measurement.seconds = spread(90e-6, 100e-6, 110e-6);
   baseline.measurement.stop = StopReason::time_limit;
-  EXPECT_EQ(baseline_figures(baseline, device())["flags"], Json({"unstable"}));
+  EXPECT_EQ(baseline_figures(baseline, device(), 1)["flags"], Json({"unstable"}));
   WholeStep whole;
   whole.seconds = spread(98e-6, 100e-6, 102e-6);
   whole.stop = StopReason::quiet;

@@ -134,15 +134,6 @@ TEST(HugePageWarnings, OneLineWhereTheyWereRefused) {
   EXPECT_TRUE(huge_page_warnings({}, {}).empty()) << "nothing was probed";
 }
 
-TEST(SweepBound, CacheResidentTensorsAreNotBoundByMemory) {
-  Baseline baseline{.kernel = "matmul", .n = 32, .format = kF16, .measurement = {}, .in_cache = "L1"};
-  const double intensity = baseline.intensity();
-  EXPECT_STREQ(sweep_bound(baseline, 2 * intensity), "cache");
-  EXPECT_STREQ(sweep_bound(baseline, intensity / 2), "compute");
-  baseline.in_cache = "";
-  EXPECT_STREQ(sweep_bound(baseline, 2 * intensity), "memory");
-}
-
 TEST(MeasuredOpFigures, HasACeilingOnlyWhereOneWasPredicted) {
   MeasuredOp op = proj();
   op.measurement = measurement();
