@@ -14,6 +14,12 @@
 #include "input/error.h"
 
 namespace memwall {
+namespace {
+
+// Between the least and the most that sampling takes, and as much as placing and checking operands does.
+double expected_seconds(const StoppingRule& rule) { return 0.2 + (rule.min_time_s + rule.max_time_s) / 2; }
+
+}  // namespace
 
 Session::Session(Device& device, std::int64_t memory_bytes, ProgressCallback progress, Ledger ledger)
     : device_(&device),
@@ -106,16 +112,31 @@ void Session::note(const Outcome& outcome) {
   if (!outcome.shortage.empty()) shortage_ = outcome.shortage;
 }
 
-const Outcome* Session::perform(const std::string& unit, const std::function<void(Outcome&)>& work) {
+WorkPlan Session::plan_of(const DeviceInfo& info, const std::function<void(Session&)>& run) {
+  Session session(info, 0, {});
+  session.counts_only_ = true;
+  try {
+    run(session);
+  } catch (const std::exception&) {  // what fails will say so when it runs; so much is known of its progress
+  }
+  return std::move(session.plan_);
+}
+
+const Outcome* Session::perform(const std::string& unit, double seconds,
+                                const std::function<void(Outcome&)>& work) {
+  if (counts_only_) {
+    static const Outcome nothing;
+    plan_.add(unit, seconds);
+    return &nothing;
+  }
   if (const Outcome* known = ledger_.find(unit)) {
-    ++done_;
+    plan_.end(unit);
     note(*known);
     return known;
   }
   if (device_ == nullptr) exhausted_ = true;
   if (stopped()) return nullptr;
-  if (progress_) progress_(unit, done_, std::max(planned_, done_ + 1));
-  ++done_;
+  if (progress_) progress_(unit, plan_.state());
   Outcome outcome;
   // A shortage of the system's memory ends the run as an interrupt does: with what it has. A GPU's is the
   // unit's own: what it needed is given back, and the next may need less.
@@ -137,6 +158,7 @@ const Outcome* Session::perform(const std::string& unit, const std::function<voi
     return nullptr;
   }
   note(outcome);
+  plan_.end(unit);
   ledger_.add(unit, std::move(outcome));
   const Outcome* found = ledger_.find(unit);
   if (observer_.ends) observer_.ends(unit, *found);
@@ -163,8 +185,9 @@ const Outcome* Session::measure(const std::string& unit, const Task& task, bool 
   settings.lost = lost_variants(unit, task);
   settings.tries = observer_.tries;
   const bool hot = settings.hot;
-  const Outcome* outcome = perform(
-      unit, [&](Outcome& found) { found.measurement = measure_task(*device_, task, beside, settings); });
+  const Outcome* outcome = perform(unit, expected_seconds(settings.rule), [&](Outcome& found) {
+    found.measurement = measure_task(*device_, task, beside, settings);
+  });
   if (outcome == nullptr || !outcome->measurement) return outcome;
   const Measurement& m = *outcome->measurement;
   note_rates(task, m);

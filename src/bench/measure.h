@@ -13,6 +13,7 @@
 #include "bench/probes.h"
 #include "bench/sampler.h"
 #include "bench/step.h"
+#include "bench/work_plan.h"
 #include "card/card.h"
 #include "model/model.h"
 #include "predict/predict.h"
@@ -20,7 +21,7 @@
 namespace memwall {
 
 // Says which unit of work begins, and how far along the run is. Units may lie within others.
-using ProgressCallback = std::function<void(const std::string& what, std::size_t done, std::size_t of)>;
+using ProgressCallback = std::function<void(const std::string& what, const ProgressState& state)>;
 
 // One of STREAM's patterns as measured, by the kind of its stores.
 struct StreamFigure {
@@ -175,8 +176,10 @@ class Session {
   void require_memory(const std::vector<Op>& ops, const MeasureSettings& settings) const;
   void require_memory(const BaselineSettings& settings) const;
 
-  // How much run_model has to do for so many models like this one: for the progress.
-  void plan(std::size_t models, const MeasuredModel& model, const MeasureSettings& settings);
+  // The units that `run` will have on that device, found by running it without measuring.
+  static WorkPlan plan_of(const DeviceInfo& info, const std::function<void(Session&)>& run);
+  // For the progress: before anything runs.
+  void follow(WorkPlan plan) { plan_ = std::move(plan); }
 
   // Each leaves what it measured; all are cut short by an interrupt. The model comes last: its predictions
   // rest on the peaks seen until then.
@@ -204,9 +207,9 @@ class Session {
     std::string failed;
   };
 
-  // The unit's outcome: the ledger's, else what `work` leaves. Nothing once the session has stopped, or where
-  // an interrupt came before a result.
-  const Outcome* perform(const std::string& unit, const std::function<void(Outcome&)>& work);
+  // The unit's outcome: the ledger's, else what `work` leaves, which is expected to take so long. Nothing
+  // once the session has stopped, or where an interrupt came before a result.
+  const Outcome* perform(const std::string& unit, double seconds, const std::function<void(Outcome&)>& work);
   // measure_task in a unit, and what it says of the device's peaks. A null outcome's measurement is none.
   const Outcome* measure(const std::string& unit, const Task& task, bool paired, SamplerSettings settings);
   std::vector<VariantFigure> lost_variants(const std::string& unit, const Task& task) const;
@@ -244,8 +247,8 @@ class Session {
   ProgressCallback progress_;
   SessionObserver observer_;
   Ledger ledger_;
-  std::size_t done_ = 0;
-  std::size_t planned_ = 14;  // the probes
+  WorkPlan plan_;
+  bool counts_only_ = false;  // units are added to the plan, and nothing is measured
   std::optional<ReadCeiling> ceiling_;
   std::size_t samples_taken_ = 0;  // of the ceiling's, by outcomes
   int ceilings_ = 0;               // how many processes placed one

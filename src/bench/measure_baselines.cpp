@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/measure.h"
 
@@ -61,9 +60,8 @@ std::optional<Baseline> Session::run_baseline(const std::string& kernel, std::in
 }
 
 void Session::run_baselines(const BaselineSettings& settings) {
-  const std::int64_t sizes =
-      settings.sweep_to >= 16 ? static_cast<std::int64_t>(std::log2(settings.sweep_to / 16)) + 1 : 0;
-  planned_ += 2 * settings.formats.size() + 2 * static_cast<std::size_t>(sizes);
+  const bool pairs_have_format = std::find(settings.formats.begin(), settings.formats.end(),
+                                           settings.sweep_format) != settings.formats.end();
   for (const Format& format : settings.formats) {
     for (const char* kernel : {"add", "matmul"}) {
       if (auto b =
@@ -73,14 +71,16 @@ void Session::run_baselines(const BaselineSettings& settings) {
     }
   }
   for (std::int64_t n = 16; n <= settings.sweep_to; n *= 2) {
+    // The full size fits no cache that its cold measurement did not also have: one serves for both.
+    const double bytes = 3.0 * static_cast<double>(storage_bytes(settings.sweep_format, n, n));
+    const bool measured = pairs_have_format && n == settings.n && cache_that_holds(bytes).empty();
     for (const char* kernel : {"add", "matmul"}) {
-      // The full size fits no cache that its cold measurement did not also have: one serves for both.
-      const auto pair =
-          std::find_if(baselines_.pairs.begin(), baselines_.pairs.end(), [&](const Baseline& b) {
-            return b.kernel == kernel && b.n == n && b.format == settings.sweep_format;
-          });
-      if (pair != baselines_.pairs.end() && cache_that_holds(pair->bytes()).empty()) {
-        baselines_.sweep.push_back(*pair);
+      if (measured) {
+        const auto pair =
+            std::find_if(baselines_.pairs.begin(), baselines_.pairs.end(), [&](const Baseline& b) {
+              return b.kernel == kernel && b.n == n && b.format == settings.sweep_format;
+            });
+        if (pair != baselines_.pairs.end()) baselines_.sweep.push_back(*pair);
       } else if (auto b = run_baseline(kernel, n, settings.sweep_format, true, settings.seconds_a_size,
                                        settings.seed)) {
         baselines_.sweep.push_back(std::move(*b));

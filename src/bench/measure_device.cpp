@@ -96,6 +96,7 @@ void Session::note_rates(const Task& task, const Measurement& m) {
 // What earlier processes placed and sampled counts, whether or not this one places a probe of its own.
 void Session::note_ceilings() {
   for (ceilings_ = 0; const Outcome* outcome = ledger_.find(ceiling_unit(ceilings_)); ++ceilings_) {
+    plan_.end(ceiling_unit(ceilings_));
     note(*outcome);
     note_placed(*outcome);
   }
@@ -113,15 +114,20 @@ bool Session::has_ceiling() const { return ceilings_ > 0 && !last_ceiling_failed
 // Where a process failed to place it, no later one tries.
 ReadCeiling* Session::ceiling() {
   if (ceiling_) return &*ceiling_;
+  constexpr double kSeconds = 0.5;  // to place the buffer and choose a variant
+  if (counts_only_) {
+    if (ceilings_++ == 0) perform(ceiling_unit(0), kSeconds, {});
+    return nullptr;
+  }
   if (device_ == nullptr || last_ceiling_failed_) return nullptr;
   // A variant that failed an earlier process is not run again; one that passed runs unwatched.
   const auto trial = [&](const std::string& variant, const std::function<void()>& run) {
     const std::string unit = read_probe_unit(variant);
     if (const Outcome* known = ledger_.find(unit)) return known->failed.empty() && failure_of(run).empty();
-    const Outcome* outcome = perform(unit, [&](Outcome&) { run(); });
+    const Outcome* outcome = perform(unit, kSeconds, [&](Outcome&) { run(); });
     return outcome != nullptr && outcome->failed.empty();
   };
-  const Outcome* outcome = perform(ceiling_unit(ceilings_), [&](Outcome& placed) {
+  const Outcome* outcome = perform(ceiling_unit(ceilings_), kSeconds, [&](Outcome& placed) {
     ceiling_.emplace(*device_, trial);
     placed.probe = PlacedProbe{ceiling_->variant(), ceiling_->huge_share()};
   });

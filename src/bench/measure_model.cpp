@@ -105,7 +105,8 @@ void Session::run_whole_steps(const MeasuredModel& model, const MeasureSettings&
     const std::string unit = "whole steps" + words;
     // What earlier units left is known by now, so a probe that cannot be had ends it here.
     ReadCeiling* beside = ledger_.find(unit) != nullptr ? nullptr : ceiling();
-    const Outcome* outcome = perform(unit, [&](Outcome& found) {
+    constexpr double kSeconds = 10;  // sampling's limit, and placing a model
+    const Outcome* outcome = perform(unit, kSeconds, [&](Outcome& found) {
       if (beside == nullptr) throw RunError("there is no read probe to hold it against");
       if (!runner) runner.emplace(*device_, model.ops, whole_step_memory(settings), settings.seed);
       std::vector<const Measurement*> alone;
@@ -126,12 +127,6 @@ void Session::run_whole_steps(const MeasuredModel& model, const MeasureSettings&
     if (step.whole && step.whole->cold)
       figures_.peak_GBps = std::max(figures_.peak_GBps, step.whole->bytes / step.whole->fastest / 1e9);
   }
-}
-
-void Session::plan(std::size_t models, const MeasuredModel& model, const MeasureSettings& settings) {
-  const std::size_t lengths = settings.contexts.size() + settings.prompts.size();
-  planned_ += models * group_equal(model.ops).size() * settings.batches.size() * lengths;
-  if (settings.whole_steps) planned_ += models * settings.batches.size() * settings.contexts.size();
 }
 
 void Session::run_model(const MeasuredModel& model, const MeasureSettings& settings) {

@@ -52,8 +52,12 @@ void Supervisor::serve(Channel& channel) const {
     }
     Session session(
         *device, work_.memory_bytes,
-        [&](const std::string& unit, std::size_t done, std::size_t of) {
-          channel.send({{"says", "begins"}, {"unit", unit}, {"done", done}, {"of", of}});
+        [&](const std::string& unit, const ProgressState& state) {
+          channel.send({{"says", "begins"},
+                        {"unit", unit},
+                        {"done", state.done},
+                        {"of", state.of},
+                        {"share", state.share}});
         },
         ledger_);
     session.observe({.tries =
@@ -68,6 +72,7 @@ void Supervisor::serve(Channel& channel) const {
     channel.send({{"says", "opened"}, {"info", record_of(device->info())}, {"notices", notices}});
     json go;
     if (channel.receive(go, -1) != Channel::Heard::message) return;
+    session.follow(Session::plan_of(device->info(), work_.run));
     work_.run(session);
     channel.send({{"says", "done"}});
   } catch (const InputError& error) {
@@ -125,7 +130,9 @@ void Supervisor::hear(const json& message, const ProgressCallback& progress,
     units_.push_back(message["unit"].get<std::string>());
     variant_.clear();
     if (progress)
-      progress(units_.back(), message["done"].get<std::size_t>(), message["of"].get<std::size_t>());
+      progress(units_.back(), {.done = message["done"].get<std::size_t>(),
+                               .of = message["of"].get<std::size_t>(),
+                               .share = message["share"].get<double>()});
   } else if (says == "tries") {
     variant_ = message["variant"].get<std::string>();
   } else if (says == "ends") {

@@ -214,7 +214,6 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
                                    .accepted = {},
                                    .run =
                                        [&](Session& session) {
-                                         session.plan(formats.size(), formats.front(), settings);
                                          session.probe();
                                          // The models come last: what bounds them is the best of the whole
                                          // run.

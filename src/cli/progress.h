@@ -4,7 +4,14 @@
 #include <chrono>
 #include <string>
 
+#include "bench/work_plan.h"
+
 namespace memwall {
+
+// "12 of 40, about 50 s left  decode q_proj": the unit at work counts as begun. Without a plan the unit
+// alone; time left once a twentieth of the expected time is done, from how long that took (`seconds`). At
+// most 79 columns.
+std::string progress_line(const std::string& what, const ProgressState& state, double seconds);
 
 class Progress {
  public:
@@ -14,7 +21,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void clear();  // wipes the line before results are printed
-  void show(const std::string& what, std::size_t done, std::size_t of);
+  void show(const std::string& what, const ProgressState& state);
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

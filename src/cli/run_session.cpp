@@ -77,11 +77,12 @@ FinishedSession run_here(const DeviceOptions& options, const SessionPlan& plan) 
   Progress progress;
   auto session = std::make_unique<Session>(
       *device, options.memory_bytes(),
-      [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); });
+      [&](const std::string& what, const ProgressState& state) { progress.show(what, state); });
   plan.check(*session);
   release_notices();
   if (plan.accepted) plan.accepted(device->info());
   Checkpoints checkpoints(plan, device->info(), options.memory_bytes());
+  session->follow(Session::plan_of(device->info(), plan.run));
   session->observe({.tries = {}, .ends = [&](const std::string&, const Outcome&) {
                       checkpoints.pass(session->ledger());
                     }});
@@ -117,9 +118,8 @@ std::optional<FinishedSession> run_supervised(const DeviceOptions& options, cons
   if (plan.accepted) plan.accepted(*info);
   Progress progress;
   Checkpoints checkpoints(plan, *info, options.memory_bytes());
-  supervisor.run(
-      [&](const std::string& what, std::size_t done, std::size_t of) { progress.show(what, done, of); },
-      [&] { checkpoints.pass(supervisor.ledger()); });
+  supervisor.run([&](const std::string& what, const ProgressState& state) { progress.show(what, state); },
+                 [&] { checkpoints.pass(supervisor.ledger()); });
   progress.clear();
   FinishedSession done =
       finished(nullptr, repeated(*info, options.memory_bytes(), supervisor.ledger(), plan));

@@ -337,7 +337,7 @@ TEST(Session, MeasuresEqualShapesOnceAndMultiplies) {
   FakeDevice device;
   std::vector<std::string> announced;
   Session session(device, std::int64_t{4} << 30,
-                  [&](const std::string& what, std::size_t, std::size_t) { announced.push_back(what); });
+                  [&](const std::string& what, const ProgressState&) { announced.push_back(what); });
   session.probe();
   const std::size_t probes = announced.size();
   session.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {}});
@@ -347,6 +347,62 @@ TEST(Session, MeasuresEqualShapesOnceAndMultiplies) {
   EXPECT_FALSE(step.partial());
   const double one = static_cast<double>(1 << 20) / 10e9;
   EXPECT_NEAR(step.measured_seconds(), 5 * one, 1e-9);  // three, one and one
+}
+
+// Known before the first unit, kept to the last: several formats, batches, contexts, prompts, the baselines.
+TEST(Session, ProgressHasATotalThatDoesNotGrow) {
+  FakeDevice device;
+  const auto run = [](Session& session) {
+    session.probe();
+    session.run_baselines({.n = 64, .formats = {kF16}, .sweep_format = kF16, .sweep_to = 64});
+    const MeasureSettings settings{.batches = {1, 4}, .contexts = {16, 32}, .prompts = {8}};
+    session.run_model({.ops = two_ops(), .weights = "f16", .head_weights = "f16", .kv = "f16"}, settings);
+    session.run_model({.ops = two_ops(), .weights = "q8_0", .head_weights = "q8_0", .kv = "int8"}, settings);
+  };
+  std::vector<ProgressState> states;
+  std::set<std::string> units;
+  Session session(device, std::int64_t{4} << 30, [&](const std::string& what, const ProgressState& state) {
+    states.push_back(state);
+    units.insert(what);
+  });
+  const WorkPlan plan = Session::plan_of(device.info(), run);
+  const std::size_t total = plan.state().of;
+  session.follow(plan);
+  run(session);
+  ASSERT_FALSE(states.empty());
+  ASSERT_GT(total, 20U);
+  EXPECT_EQ(states.front().done, 0U);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    EXPECT_EQ(states[i].of, total);
+    EXPECT_LT(states[i].done, total) << "a unit that begins is not the last one's successor";
+    if (i == 0) continue;
+    EXPECT_GE(states[i].done, states[i - 1].done);
+    EXPECT_GE(states[i].share, states[i - 1].share);
+  }
+  EXPECT_EQ(states.back().done, total - 1) << "all that was planned came";
+  EXPECT_GT(states.back().share, 0.9);
+  // Tries of the read probe lie within a unit.
+  EXPECT_EQ(units.size(), total + static_cast<std::size_t>(device.probes));
+}
+
+// Of a run that goes on behind what an earlier process left.
+TEST(Session, ProgressCountsWhatIsInTheLedger) {
+  FakeDevice device;
+  const auto run = [](Session& session) {
+    session.probe();
+    session.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {}});
+  };
+  Session first(device, std::int64_t{4} << 30, nullptr);
+  first.probe();
+  std::vector<ProgressState> states;
+  Session second(
+      device, std::int64_t{4} << 30,
+      [&](const std::string&, const ProgressState& state) { states.push_back(state); }, first.ledger());
+  second.follow(Session::plan_of(device.info(), run));
+  run(second);
+  ASSERT_FALSE(states.empty());
+  EXPECT_EQ(states.front().of - states.front().done, 2U) << "a and c are left";
+  EXPECT_EQ(states.back().done + 1, states.back().of);
 }
 
 TEST(Session, AShortageOfMemoryKeepsWhatWasMeasured) {
