@@ -148,7 +148,8 @@ std::string measure_text(const Session& session, const std::vector<Model>& model
   text += " on " + device_text(figures, style) + "\n";
   for (const MeasuredStep& step : session.decode()) text += measured_step_text(step, figures, style) + "\n";
   for (const MeasuredStep& step : session.prefill()) text += measured_step_text(step, figures, style) + "\n";
-  if (models.size() > 1) text += formats_text(session.decode(), session.prefill(), figures, style) + "\n";
+  if (session.decode().size() > 1 || session.prefill().size() > 1)
+    text += summary_text(session.decode(), session.prefill(), figures, style) + "\n";
   if (!session.baselines().pairs.empty() && figures.read_GBps > 0 && figures.peak_GFLOPs > 0) {
     text += baselines_text(session.baselines(), figures, {figures.ridge(), "measured here"}, std::nullopt,
                            style) +

@@ -159,6 +159,9 @@ Json baseline_figures(const Baseline& b, const DeviceFigures& device, double rid
   json["TFLOPs"] = number(b.flops() / b.seconds() / 1e12);
   json["of_peak_bandwidth"] =
       b.in_cache.empty() ? number(b.bytes() / b.seconds() / 1e9 / device.peak_GBps) : Json(nullptr);
+  const std::optional<Summary>& of_read = b.measurement.of_read_bandwidth;
+  json["of_read_bandwidth"] = of_read ? number(of_read->median) : Json(nullptr);
+  json["of_read_bandwidth_ci95"] = of_read ? interval(of_read->ci95, 1) : Json(nullptr);
   json["of_peak_flops"] = number(b.flops() / b.seconds() / 1e9 / baseline_peak_GFLOPs(b, device));
   json["bound"] = baseline_bound(b, device, ridge);
   json["in_cache"] = b.in_cache.empty() ? Json(nullptr) : Json(b.in_cache);
@@ -292,6 +295,10 @@ Json measured_step_figures(const MeasuredStep& step, const DeviceFigures& device
     json["predicted"]["is_bound"] = predicts_bound(step, device) && !passes_bound(step, device);
   }
   json["measured"] = measured_speed(step.measured_seconds(), step.workload, step.partial());
+  if (step.workload.phase == Phase::decode) {
+    const std::optional<double> share = share_of_read(step);
+    json["measured"]["of_read_bandwidth"] = share ? number(*share) : Json(nullptr);
+  }
   if (step.whole) json["measured"]["step"] = whole_step_figures(*step.whole, step.workload);
   if (!step.whole_failed.empty()) json["measured"]["step_failed"] = step.whole_failed;
   json["stopped"] = stop_reasons(step);

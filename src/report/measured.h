@@ -77,8 +77,8 @@ std::string device_text(const DeviceFigures& device, const Style& style);
 std::string whole_step_text(const WholeStep& whole, const Workload& workload, const Style& style);
 std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style);
 
-// Several formats side by side: tokens/s and the share of the read bandwidth, a row a step.
-std::string formats_text(const std::vector<MeasuredStep>& decode, const std::vector<MeasuredStep>& prefill,
+// All steps side by side: tokens/s, the share of the read bandwidth and flags, a row a step.
+std::string summary_text(const std::vector<MeasuredStep>& decode, const std::vector<MeasuredStep>& prefill,
                          const DeviceFigures& device, const Style& style);
 
 // The share of the step's time that reading its bytes takes at the read bandwidth beside its ops, or of the

@@ -1,6 +1,8 @@
-// One model in several formats: the closing table.
+// Several steps, of one model in several formats, batches or lengths: the closing table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "report/measured.h"
 #include "report/text.h"
@@ -19,7 +21,7 @@ std::optional<double> share_of_read(const MeasuredStep& step) {
   return probe_seconds / seconds;
 }
 
-std::string formats_text(const std::vector<MeasuredStep>& decode, const std::vector<MeasuredStep>& prefill,
+std::string summary_text(const std::vector<MeasuredStep>& decode, const std::vector<MeasuredStep>& prefill,
                          const DeviceFigures& device, const Style& style) {
   Table table({{"weights", Align::left},
                {"KV", Align::left},
@@ -36,7 +38,12 @@ std::string formats_text(const std::vector<MeasuredStep>& decode, const std::vec
       const double seconds = step.whole ? step.whole->seconds.median : step.measured_seconds();
       const bool partial = step.whole ? step.whole->partial : step.partial();
       const std::optional<double> share = is_decode ? share_of_read(step) : std::nullopt;
-      const std::vector<std::string> flags = flags_of(step, device);
+      std::vector<std::string> flags = flags_of(step, device);
+      if (step.whole) {
+        for (const std::string& flag : flags_of(*step.whole)) {
+          if (std::find(flags.begin(), flags.end(), flag) == flags.end()) flags.push_back(flag);
+        }
+      }
       table.row({step.weights,
                  step.kv,
                  is_decode ? "decode" : "prefill",
@@ -50,7 +57,7 @@ std::string formats_text(const std::vector<MeasuredStep>& decode, const std::vec
                  {fmt::format("{}", fmt::join(flags, ", ")), Tone::warn}});
     }
   }
-  return style.apply(Tone::bold, "Formats side by side") + "\n\n" + table.render(style);
+  return style.apply(Tone::bold, "Side by side") + "\n\n" + table.render(style);
 }
 
 }  // namespace memwall

@@ -206,6 +206,12 @@ TEST(MeasureCommand, EqualSeedsTouchEqualExpertsAndOthersOthers) {
   EXPECT_EQ(drawn_by("")["seed"], 1);
 }
 
+// A ridge is a best sample over a best sample, wherever it stands.
+void expect_best_over_best(const Json& ridge, const Json& gflops, const Json& device) {
+  const double best = gflops.get<double>() / device["best_read_GBps"].get<double>();
+  EXPECT_NEAR(ridge.get<double>(), best, 1e-9 * best);
+}
+
 TEST(MeasureCommand, ListsOfFormatsAreMeasuredInTurn) {
   const TemporaryFolder folder;
   const std::string measure =
@@ -231,16 +237,28 @@ TEST(MeasureCommand, ListsOfFormatsAreMeasuredInTurn) {
   const Json& peaks = json["device"]["peaks"];
   EXPECT_GT(peaks["f32"]["GFLOPs"].get<double>(), 0);
   EXPECT_GE(json["device"]["best_read_GBps"].get<double>(), json["device"]["read_GBps"].get<double>());
-  for (const auto& [type, peak] : peaks.items())
+  for (const auto& [type, peak] : peaks.items()) {
     EXPECT_GE(peak["GFLOPs"].get<double>(), peak["median_GFLOPs"].get<double>()) << type;
+    expect_best_over_best(peak["ridge"], peak["GFLOPs"], json["device"]);
+  }
+  expect_best_over_best(json["device"]["ridge"], json["device"]["peak_GFLOPs"], json["device"]);
+  EXPECT_EQ(json["device"]["peak_GFLOPs"], peaks["f32"]["GFLOPs"]);
+  for (const Json& step : json["decode"]) {
+    const std::string type = step["predicted"]["peak"];
+    if (type == "f32")
+      expect_best_over_best(step["predicted"]["ridge"], peaks[type]["GFLOPs"], json["device"]);
+  }
 
   const Finished table = run(measure + "--kv f16");
   EXPECT_EQ(table.status, 2) << "an option given twice";
   const Finished rows = run("measure " MEMWALL_TEST_DATA
-                            "/fixtures/experts.yaml --weights f16,q8_0 --context 4 --prompt 0 --format csv");
+                            "/fixtures/experts.yaml --weights f16,q8_0 --batch 1,2 --context 4 --prompt 2 "
+                            "--format csv");
   ASSERT_EQ(rows.status, 0) << rows.err;
+  EXPECT_EQ(lines_of(rows.out).size(), 1U + 2 * 2 * 2) << "a head, and formats × batches × phases";
   const std::string header = rows.out.substr(0, rows.out.find('\n'));
-  for (const char* column : {",weights,", ",kv,", ",flags", ",stopped", ",predicted.is_bound"})
+  for (const char* column : {",weights,", ",kv,", ",flags", ",stopped", ",predicted.is_bound",
+                             ",measured.of_read_bandwidth,", ",predicted.ridge,"})
     EXPECT_NE((header + ",").find(column), std::string::npos) << header;
   EXPECT_NE(rows.out.find(",q8_0,"), std::string::npos) << rows.out;
 }
@@ -249,7 +267,7 @@ TEST(MeasureCommand, SeveralFormatsCloseWithATableOfThem) {
   const Finished done =
       run("measure " MEMWALL_TEST_DATA "/fixtures/experts.yaml --weights f16,q8_0 --context 4 --prompt 0");
   ASSERT_EQ(done.status, 0) << done.err;
-  const std::size_t closing = done.out.find("Formats side by side");
+  const std::size_t closing = done.out.find("Side by side");
   ASSERT_NE(closing, std::string::npos) << done.out;
   EXPECT_NE(done.out.find("f16", closing), std::string::npos);
   EXPECT_NE(done.out.find("q8_0", closing), std::string::npos);
@@ -358,8 +376,31 @@ TEST(BaselineCommand, JsonHasBothKernelsAndTheSweep) {
     sizes.insert(row["n"].get<int>());
   }
   EXPECT_EQ(sizes, (std::set<int>{16, 32, 64}));
-  EXPECT_GT(json["ridge"]["flop_per_byte"].get<double>(), 0);
+  // The same peaks and the same ridge as measure's.
+  EXPECT_EQ(json["ridge"]["flop_per_byte"], json["device"]["ridge"]);
+  expect_best_over_best(json["device"]["ridge"], json["device"]["peak_GFLOPs"], json["device"]);
+  EXPECT_EQ(json["device"]["peak_GFLOPs"], json["device"]["peaks"]["f32"]["GFLOPs"]);
+  // Both ways of a matmul, and what memory bounds beside a read.
+  std::set<std::string> ways;
+  for (const Json& way : matmul["variants"]) ways.insert(way["name"].get<std::string>());
+  EXPECT_EQ(ways, (std::set<std::string>{"blas", "gemm"}));
+  EXPECT_EQ(ways.count(matmul["variant"].get<std::string>()), 1U);
+  EXPECT_GT(add["of_read_bandwidth"].get<double>(), 0);
+  EXPECT_TRUE(matmul["of_read_bandwidth"].is_null());
   EXPECT_FALSE(json["matmul_over_add"].contains("predicted"));
+}
+
+TEST(BaselineCommand, RowsCarryPeaksRidgeAndWays) {
+  for (const char* format : {"csv", "md"}) {
+    const Finished done = run(std::string("baseline --n 64 --no-prompt --format ") + format);
+    ASSERT_EQ(done.status, 0) << done.err;
+    const std::string head = lines_of(done.out).front();
+    for (const char* column : {"ridge.flop_per_byte", "ridge.from", "device.best_read_GBps",
+                               "device.peak_GFLOPs", "bound", "variant", "variants", "flags"})
+      EXPECT_NE(head.find(column), std::string::npos) << column << ": " << head;
+    EXPECT_NE(done.out.find("gemm "), std::string::npos) << done.out;
+    EXPECT_NE(done.out.find("blas "), std::string::npos) << done.out;
+  }
 }
 
 TEST(BaselineCommand, TellsThePredictionBesideTheAnswer) {

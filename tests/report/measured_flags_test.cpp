@@ -211,7 +211,7 @@ TEST(FormatsText, ARowAFormatWithItsShare) {
   MeasuredStep q4 = step_of(op);
   q4.weights = "q4_0";
   EXPECT_NEAR(*share_of_read(q8), 0.8, 1e-12);
-  const std::string text = formats_text({q8, q4}, {}, device(), Style{});
+  const std::string text = summary_text({q8, q4}, {}, device(), Style{});
   EXPECT_THAT(text, HasSubstr("q8_0"));
   EXPECT_THAT(text, HasSubstr("q4_0"));
   EXPECT_THAT(text, HasSubstr("80 %"));

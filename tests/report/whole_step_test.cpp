@@ -92,5 +92,21 @@ TEST(ImpossibleFigures, AWholeStepBeyondTheReadBandwidth) {
   EXPECT_TRUE(impossible_figures({}, {step}).empty());
 }
 
+// What is doubtful in a whole step stands where its tokens/s stand.
+TEST(SummaryText, HasTheFlagsOfTheWholeStep) {
+  MeasuredStep step;
+  step.workload = kTwoUsers;
+  step.weights = "f16";
+  step.kv = "f16";
+  step.whole = hundred_ms();
+  step.whole->stop = StopReason::quiet;
+  const auto summary = [&] { return summary_text({step, step}, {}, {}, kPlain); };
+  EXPECT_THAT(summary(), HasSubstr("20.00"));  // tokens/s
+  EXPECT_THAT(summary(), HasSubstr("93 %"));
+  EXPECT_THAT(summary(), Not(HasSubstr("not cold")));
+  step.whole->cold = false;
+  EXPECT_THAT(summary(), HasSubstr("not cold"));
+}
+
 }  // namespace
 }  // namespace memwall
