@@ -488,6 +488,26 @@ TEST(Session, NoShareOfAPeakPassesOne) {
   }
 }
 
+// baseline and measure find one device: the same probes, the same peaks, one ridge.
+TEST(Session, BothCommandsFindTheSamePeaks) {
+  FakeDevice one;
+  FakeDevice other;
+  Session baseline(one, 0, nullptr);
+  baseline.probe();
+  baseline.run_baselines({.n = 64, .formats = {kF16}, .sweep_format = kF16, .sweep_to = 64});
+  Session measure(other, 0, nullptr);
+  measure.probe();
+  measure.run_baselines({.n = 32, .formats = {kF16}, .sweep_format = kF16, .sweep_to = 16});
+  measure.run_model({.ops = two_ops()}, {.batches = {1}, .contexts = {16}, .prompts = {8}});
+  const DeviceFigures a = baseline.figures();
+  const DeviceFigures b = measure.figures();
+  EXPECT_NEAR(a.best_read_GBps, b.best_read_GBps, 1e-9);
+  EXPECT_NEAR(a.peak_GFLOPs, b.peak_GFLOPs, 1e-9);
+  EXPECT_NEAR(a.ridge(), b.ridge(), 1e-9);
+  ASSERT_EQ(a.peaks.size(), b.peaks.size());
+  for (const auto& [type, peak] : a.peaks) EXPECT_NEAR(peak.GFLOPs, b.peaks.at(type).GFLOPs, 1e-9);
+}
+
 TEST(StreamTraffic, NamesTheWriteAllocate) {
   const auto traffic = [](StreamPattern pattern, bool nontemporal) {
     return StreamTask{pattern, nontemporal, 64}.traffic(DeviceInfo{});
