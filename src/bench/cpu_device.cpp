@@ -5,6 +5,7 @@
 
 #include "bench/cpu_operands.h"
 #include "bench/device.h"
+#include "bench/host_moments.h"
 #include "bench/statistics.h"
 #include "bench/topology.h"
 #include "kernels/cpu/blas.h"
@@ -16,7 +17,9 @@ namespace {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const CpuSettings& settings)
-      : topology_(machine_.choose(settings.choice, allowed_cpus())), context_(topology_.cpus) {
+      : topology_(machine_.choose(settings.choice, allowed_cpus())),
+        context_(topology_.cpus),
+        moments_(topology_.cpus) {
     info_.name = topology_.cpu_name;
     info_.kind = "cpu";
     info_.threads = context_.pool.size();
@@ -65,6 +68,9 @@ class CpuDevice final : public Device {
     return summarize(seconds).median / kLaunches;
   }
 
+  std::optional<ProcessMoment> process_moment() override { return moments_.process(); }
+  std::optional<MachineMoment> machine_moment() override { return moments_.machine(); }
+
   double huge_page_share() const override { return context_.huge_share; }
   CpuContext& context() { return context_; }
 
@@ -84,6 +90,7 @@ class CpuDevice final : public Device {
   Machine machine_;
   Topology topology_;
   CpuContext context_;
+  HostMoments moments_;
   DeviceInfo info_;
 };
 

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "bench/disturbance.h"
 #include "bench/topology.h"
 #include "card/card.h"
 #include "cost/cost.h"
@@ -182,6 +183,10 @@ class Device {
   // The same where the host starts each launch by itself, if time() has a way that does without (a graph).
   virtual double time_alone(const std::function<void()>& launches) { return time(launches); }
   virtual Conditions conditions() { return {}; }
+  // What this process, and its machine, had done until now; nothing where other processes do not hold the
+  // device up, or nobody tells.
+  virtual std::optional<ProcessMoment> process_moment() { return std::nullopt; }
+  virtual std::optional<MachineMoment> machine_moment() { return std::nullopt; }
   // Seconds that a launch with nothing to do takes: what each launch on all threads pays for its barrier.
   virtual double barrier_seconds() { return 0; }
   // The share of the memory last placed that lies on huge pages; 0 where the notion is foreign.

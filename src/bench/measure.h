@@ -29,7 +29,8 @@ struct StreamFigure {
   double GBps = 0;  // bytes read plus bytes written, as STREAM counts
   // The traffic's share of the read bandwidth, the median of paired samples; 0 where it was not paired.
   double traffic_of_read = 0;
-  double traffic_GBps = 0;  // what that moved
+  double traffic_GBps = 0;    // what that moved
+  std::string unstable = {};  // why it is; empty: it is not
 };
 
 // The arithmetic of one type, 10^9 FLOP/s.

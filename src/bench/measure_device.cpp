@@ -6,6 +6,7 @@
 #include "bench/measure.h"
 #include "bench/probes.h"
 #include "bench/statistics.h"
+#include "bench/unstable.h"
 #include "format/units.h"
 
 namespace memwall {
@@ -150,7 +151,8 @@ void Session::probe() {
         const double share =
             m->of_read_bandwidth ? m->of_read_bandwidth->median * task.traffic(figures_.info) : 0;
         const double rate = m->bytes / m->seconds.median / 1e9;
-        figures_.streams.push_back({task, rate, share, rate * task.traffic(figures_.info)});
+        figures_.streams.push_back(
+            {task, rate, share, rate * task.traffic(figures_.info), unstable_probe_because(*m)});
         figures_.best_traffic_GBps = std::max(figures_.best_traffic_GBps, m->bytes / m->fastest / 1e9);
       }
     }

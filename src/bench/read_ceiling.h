@@ -24,6 +24,7 @@ class ReadCeiling {
 
   // bytes/s, and remembered: of as many slices in a row as make a sample (timing.h), as ops are sampled.
   double sample();
+  void forget_last() { samples_.pop_back(); }        // a sample that others held up
   void write_back();                                 // reads until no dirty line of another task is left
   double median() const;                             // bytes/s over all samples so far
   double fastest() const;                            // the best of them

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "bench/interrupt.h"
+#include "bench/quiet_samples.h"
 #include "bench/routing.h"
 #include "format/checked.h"
 #include "input/error.h"
@@ -26,6 +27,9 @@ std::int64_t launches_to_dirty(const Footprint& footprint, const DeviceInfo& inf
 double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+// Of samples that others held up, taken again.
+constexpr double kMostDiscardedSeconds = 1.0;
 
 double median_of(std::vector<double> values) { return summarize(values).median; }
 
@@ -149,31 +153,40 @@ std::optional<Measurement> sample_variant(Device& device, Operands& operands, st
   std::vector<double> read_rates;
   double touched = 0;
   Observed observed;
+  QuietSamples quiet(device, std::min(kMostDiscardedSeconds, settings.rule.max_time_s));
   while (!criterion.finished() && !interrupted()) {
     const auto started = std::chrono::steady_clock::now();
     double settling = 0;
     if (unsettled > 0) {
       settling = time_launches(device, operands, variant, turn, unsettled) * static_cast<double>(unsettled);
     }
+    quiet.begin();
     double sample_bytes = 0;
     double sample_touched = 0;
     for (std::int64_t i = 0; i < m.launches_per_sample; ++i) {
       sample_bytes += operands.cold_bytes(turn + i);
       sample_touched += operands.touched(turn + i);
     }
-    touched += sample_touched / static_cast<double>(m.launches_per_sample);
     sample_bytes /= static_cast<double>(m.launches_per_sample);
     const double seconds = time_launches(device, operands, variant, turn, m.launches_per_sample);
     if (interrupted()) break;  // it may have been cut short
     observed.look(device);
     double cost = settling + seconds * static_cast<double>(m.launches_per_sample);
-    bytes += sample_bytes;
+    double ceiling_rate = 0;
     if (paired) {
       if (unsettled > 0) ceiling->write_back();
-      const double ceiling_rate = ceiling->sample();
+      ceiling_rate = ceiling->sample();
+      cost += static_cast<double>(ceiling->sample_bytes()) / ceiling_rate;
+    }
+    if (!quiet.keep(cost)) {
+      if (paired) ceiling->forget_last();
+      continue;
+    }
+    bytes += sample_bytes;
+    touched += sample_touched / static_cast<double>(m.launches_per_sample);
+    if (paired) {
       read_rates.push_back(ceiling_rate);
       shares.push_back(sample_bytes / seconds / ceiling_rate);
-      cost += static_cast<double>(ceiling->sample_bytes()) / ceiling_rate;
     }
     if (same_size) {
       const double rate = same_size->rate(m.launches_per_sample);
@@ -185,6 +198,7 @@ std::optional<Measurement> sample_variant(Device& device, Operands& operands, st
     criterion.add(seconds, cost);
   }
   if (criterion.samples().size() < settings.floor_samples) return std::nullopt;
+  m.disturbance = quiet.end();
   m.stop = criterion.finished().value_or(StopReason::interrupted);
   m.seconds = summarize(criterion.samples());
   m.fastest = *std::min_element(criterion.samples().begin(), criterion.samples().end());

@@ -35,6 +35,7 @@ struct Measurement {
   std::optional<double> clock_MHz;       // the median over the samples
   std::int64_t slowed_samples = 0;       // taken while something slowed the device
   std::vector<std::string> slowed_by;    // what
+  Disturbance disturbance;               // by other processes; all zero where nobody tells
   StopReason stop = StopReason::time_limit;
   std::int64_t copies = 0;
   std::optional<double> huge_page_share;  // of what must be cold; nothing for ops on activations

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bench/interrupt.h"
+#include "bench/quiet_samples.h"
 #include "format/checked.h"
 #include "format/units.h"
 #include "input/error.h"
@@ -21,6 +22,9 @@ constexpr std::size_t kLeastSamples = 3;
 // A step of a large model takes a second, and a second one is timed launch by launch beside each: the time
 // limit decides, and three steps are the least.
 StoppingRule step_rule() { return {.min_samples = 10, .min_time_s = 0.5, .max_time_s = 8.0}; }
+
+// Of samples that others held up, taken again.
+constexpr double kMostDiscardedSeconds = 3.0;
 
 // To tell which of two ways is the faster; a few samples do.
 StoppingRule fusion_rule() { return {.min_samples = 5, .min_time_s = 0.02, .max_time_s = 0.2}; }
@@ -278,8 +282,10 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
   const std::int64_t slices = slices_beside(seconds_a_sample, ceiling);
   StoppingCriterion criterion(step_rule());
   Samples samples;
+  QuietSamples quiet(device_, kMostDiscardedSeconds);
   for (std::int64_t step = 0; !criterion.finished();) {
     std::vector<Ready> launches = ready(holding, ++step);
+    quiet.begin();
     const double before = read_rate(ceiling, slices);
     const double seconds = time_steps(launches, steps);
     const double after = read_rate(ceiling, slices);
@@ -288,14 +294,21 @@ StepRunner::Samples StepRunner::sample(const Workload& workload, const StepHoldi
     launches = ready(holding, ++step);
     const ByKind by_kind = time_launches(launches);
     if (interrupted()) break;  // what it cut short is no sample
+    const double rate = 2 / (1 / before + 1 / after);
+    const double probed = static_cast<double>(2 * slices * ceiling.sample_bytes()) / rate;
+    const double cost =
+        probed + seconds * static_cast<double>(steps) + std::accumulate(by_kind.begin(), by_kind.end(), 0.0);
+    if (!quiet.keep(cost)) {
+      for (std::int64_t i = 0; i < 2 * slices; ++i) ceiling.forget_last();
+      continue;
+    }
     samples.bytes.push_back(bytes);
-    samples.rates.push_back(2 / (1 / before + 1 / after));
+    samples.rates.push_back(rate);
     samples.shares.push_back(bytes / seconds / samples.rates.back());
     for (std::size_t i = 0; i < kKinds; ++i) samples.by_kind[i].push_back(by_kind[i]);
-    const double probed = static_cast<double>(2 * slices * ceiling.sample_bytes()) / samples.rates.back();
-    criterion.add(seconds, probed + seconds * static_cast<double>(steps) +
-                               std::accumulate(by_kind.begin(), by_kind.end(), 0.0));
+    criterion.add(seconds, cost);
   }
+  samples.disturbance = quiet.end();
   samples.seconds = criterion.samples();
   samples.stop = criterion.finished().value_or(StopReason::interrupted);
   return samples;
@@ -327,6 +340,7 @@ std::optional<WholeStep> StepRunner::run(const Workload& workload,
                                  warm * static_cast<double>(whole.steps_per_sample));
   if (samples.seconds.size() < kLeastSamples) return std::nullopt;
   whole.stop = samples.stop;
+  whole.disturbance = samples.disturbance;
   whole.seconds = summarize(samples.seconds);
   whole.fastest = *std::min_element(samples.seconds.begin(), samples.seconds.end());
   whole.bytes = std::accumulate(samples.bytes.begin(), samples.bytes.end(), 0.0) /

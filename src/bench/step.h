@@ -43,8 +43,9 @@ struct WholeStep {
   double bytes =
       0;  // compulsory: weights, cache and state as the cost counts them, experts as they were drawn
   std::optional<Summary> of_read_bandwidth;  // paired shares
-  bool cold = true;      // false: the step's bytes are few enough for caches to serve a part of them
-  bool partial = false;  // an op has no kernel and was left out
+  bool cold = true;         // false: the step's bytes are few enough for caches to serve a part of them
+  bool partial = false;     // an op has no kernel and was left out
+  Disturbance disturbance;  // by other processes; all zero where nobody tells
   StopReason stop = StopReason::time_limit;
   StepHolding holding;
   std::int64_t layers = 0;
@@ -129,6 +130,7 @@ class StepRunner {
     std::vector<double> shares;
     std::array<std::vector<double>, kKinds> by_kind;  // seconds inside a step beside it
     StopReason stop = StopReason::time_limit;
+    Disturbance disturbance;
   };
 
   void fuse(const Workload& workload, const std::vector<const Measurement*>& alone, const FusionTimer& timer);

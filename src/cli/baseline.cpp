@@ -187,10 +187,13 @@ void baseline(const BaselineOptions& options, Invocation& invocation) {
                        .checkpoint = checkpoint});
   const Session& session = *done.session;
   for (const std::string& warning : done.warnings) warn(warning);
+  const std::vector<std::string> unstable = unstable_warnings(session.figures(), session.baselines(), {});
+  for (const std::string& warning : unstable) warn(warning);
   for (const std::string& warning : huge_page_warnings(session.figures(), {})) warn(warning);
   if (session.shortage()) warn("out of memory: " + *session.shortage());
   write_result(output, format, result(session));
-  if (session.shortage() || done.failed) invocation.status = 1;
+  if (session.shortage() || done.failed || (options.device.strict && !unstable.empty()))
+    invocation.status = 1;
   if (interrupted()) invocation.status = 130;
 }
 

@@ -164,6 +164,12 @@ std::string measure_text(const Session& session, const std::vector<Model>& model
   return text;
 }
 
+std::vector<MeasuredStep> all_steps(const Session& session) {
+  std::vector<MeasuredStep> steps = session.decode();
+  steps.insert(steps.end(), session.prefill().begin(), session.prefill().end());
+  return steps;
+}
+
 // What is said of the figures: printed at the end, and in the result.
 std::vector<std::string> warnings_of(const Session& session, std::vector<std::string> warnings) {
   const auto add = [&](const std::vector<std::string>& more) {
@@ -173,6 +179,7 @@ std::vector<std::string> warnings_of(const Session& session, std::vector<std::st
   };
   add(impossible_figures(session.figures(), session.decode()));
   add(impossible_figures(session.figures(), session.prefill()));
+  add(unstable_warnings(session.figures(), session.baselines(), all_steps(session)));
   add(slowed_warnings(session.decode()));
   add(huge_page_warnings(session.figures(), session.decode()));
   if (session.shortage()) add({"out of memory: " + *session.shortage()});
@@ -231,7 +238,9 @@ void measure(const MeasureOptions& options, Invocation& invocation) {
   warnings = warnings_of(session, std::move(warnings));
   for (std::size_t i = printed.size(); i < warnings.size(); ++i) warn(warnings[i]);
   write_result(output, format, result(session, warnings));
-  if (session.shortage() || done.failed) invocation.status = 1;
+  const bool unstable =
+      !unstable_warnings(session.figures(), session.baselines(), all_steps(session)).empty();
+  if (session.shortage() || done.failed || (options.device.strict && unstable)) invocation.status = 1;
   if (interrupted()) invocation.status = 130;
 }
 

@@ -224,6 +224,8 @@ void DeviceOptions::add(CLI::App& command) {
   command.add_option(
       "--memory", memory,
       "Memory to use at most, e.g. 2GiB; default a quarter of what is free, with --step seven eighths");
+  command.add_flag("--strict", strict,
+                   "Exit with status 1 where figures are unstable, since others used the machine");
 }
 
 std::unique_ptr<Device> DeviceOptions::open() const { return open(note, warn); }

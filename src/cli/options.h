@@ -80,6 +80,7 @@ struct DeviceOptions {
   std::string cpus;
   std::string numa = "local";
   std::string memory;
+  bool strict = false;  // unstable figures are a failure
   void add(CLI::App& command);
   // As open_device does (cuda/open_device.h), its notice on standard error. Warns where the system refuses to
   // interleave, or has nothing to interleave.

@@ -5,13 +5,25 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/unstable.h"
+
 namespace memwall {
 namespace {
+
+void add_disturbance(Json& json, const Disturbance& d, const std::string& because) {
+  json["disturbance"] = {{"discarded", d.discarded},
+                         {"kept", d.kept},
+                         {"others", number(d.others)},
+                         {"elsewhere", number(d.elsewhere)},
+                         {"steal", number(d.steal)}};
+  if (!because.empty()) json["unstable_because"] = because;
+}
 
 void add_sampling(Json& json, const Measurement& m) {
   json["samples"] = m.seconds.n;
   json["stopped"] = std::string(stop_reason_name(m.stop));
   json["copies"] = m.copies;
+  add_disturbance(json, m.disturbance, unstable_because(m));
 }
 
 // One launch's time of each way to run it.
@@ -73,6 +85,7 @@ Json stream_figures(const StreamFigure& stream) {
   json["traffic_GBps"] = number(stream.traffic_GBps);
   json["traffic_of_read_bandwidth"] =
       stream.traffic_of_read > 0 ? number(stream.traffic_of_read) : Json(nullptr);
+  if (!stream.unstable.empty()) json["unstable_because"] = stream.unstable;
   return json;
 }
 
@@ -274,6 +287,7 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload) {
                                  {"ms", known(kind.seconds * 1e3)},
                                  {"alone_ms", known(kind.alone_seconds * 1e3)}});
   }
+  add_disturbance(json, whole.disturbance, unstable_because(whole));
   json["flags"] = flags_of(whole);
   return json;
 }
@@ -302,6 +316,10 @@ Json measured_step_figures(const MeasuredStep& step, const DeviceFigures& device
   if (step.whole) json["measured"]["step"] = whole_step_figures(*step.whole, step.workload);
   if (!step.whole_failed.empty()) json["measured"]["step_failed"] = step.whole_failed;
   json["stopped"] = stop_reasons(step);
+  if (std::string why = unstable_because(step); !why.empty()) json["unstable_because"] = std::move(why);
+  const auto drift = memory_drift(step);
+  json["memory_drift_GBps"] =
+      drift ? Json({number(drift->low / 1e9), number(drift->high / 1e9)}) : Json(nullptr);
   json["flags"] = flags_of(step, device);
   json["ops"] = Json::array();
   for (const MeasuredOp& op : step.ops) json["ops"].push_back(measured_op_figures(op, device));

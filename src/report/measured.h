@@ -25,9 +25,10 @@ Json measured_op_figures(const MeasuredOp& op, const DeviceFigures& device);
 
 // What is doubtful, each in a word or two: "partial", "above 103 % of read" (a share of the read bandwidth
 // whose whole interval lies above), "above the bound" (the whole interval is faster than the best samples
-// allow, by more than 3 %), "unstable" (sampling ended at a limit, with the median not known within 5 %; or
-// the arithmetic that would bound a step was probed on a busy machine), "interrupted", "slowed" (a GPU was
-// throttled), "not cold", "not measured". Tables, JSON, CSV and Markdown carry them.
+// allow, by more than 3 %), "unstable" (bench/unstable.h; or
+// the arithmetic that would bound a step was probed on a busy machine), "drifted" (the memory was up to a
+// quarter and more faster beside one op than beside another), "interrupted", "slowed" (a GPU was throttled),
+// "not cold", "not measured". Tables, JSON, CSV and Markdown carry them.
 std::vector<std::string> flags_of(const MeasuredOp& op, const DeviceFigures& device);
 std::vector<std::string> flags_of(const MeasuredStep& step, const DeviceFigures& device);  // its ops', too
 std::vector<std::string> flags_of(const WholeStep& whole);
@@ -47,6 +48,11 @@ Json whole_step_figures(const WholeStep& whole, const Workload& workload);
 // time below what the best samples allow, or a sample above the card's datasheet.
 std::vector<std::string> impossible_figures(const DeviceFigures& device,
                                             const std::vector<MeasuredStep>& steps);
+
+// A line where figures are unstable, of the memory, the baselines and the steps: how many, and why the first
+// one is.
+std::vector<std::string> unstable_warnings(const DeviceFigures& device, const BaselineFigures& baselines,
+                                           const std::vector<MeasuredStep>& steps);
 
 // A line where the device was throttled while samples were taken.
 std::vector<std::string> slowed_warnings(const std::vector<MeasuredStep>& steps);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/unstable.h"
 #include "report/measured.h"
 
 namespace memwall {
@@ -33,14 +34,6 @@ bool passes_bound(const MeasuredOp& op, const DeviceFigures& device) {
   if (op.prediction.bound == Bound::compute && !device.peak_bounds(op.prediction.peak.type)) return false;
   return passes(op.measurement->seconds.ci95->high * static_cast<double>(op.op.count()),
                 op.prediction.ceiling_s);
-}
-
-// Sampling ended at a limit before the noise had settled, and the median is not known within 5 %.
-bool unsettled(StopReason stop, const Summary& seconds) {
-  constexpr double kWide = 0.05;
-  if (stop == StopReason::quiet || stop == StopReason::noise_stable) return false;
-  if (!seconds.ci95) return true;
-  return seconds.ci95->high - seconds.ci95->low > 2 * kWide * seconds.median;
 }
 
 // Appends those that are not there yet.
@@ -78,7 +71,7 @@ std::vector<std::string> flags_of(const MeasuredOp& op, const DeviceFigures& dev
   const Measurement& m = *op.measurement;
   if (above_read(m.of_read_bandwidth, read_part(op.cost))) flags.emplace_back("above 103 % of read");
   if (passes_bound(op, device)) flags.emplace_back("above the bound");
-  if (unsettled(m.stop, m.seconds)) flags.emplace_back("unstable");
+  if (!unstable_because(m).empty()) flags.emplace_back("unstable");
   if (m.stop == StopReason::interrupted) flags.emplace_back("interrupted");
   if (m.slowed_samples > 0) flags.emplace_back("slowed");
   return flags;
@@ -88,7 +81,7 @@ std::vector<std::string> flags_of(const WholeStep& whole) {
   std::vector<std::string> flags;
   if (whole.partial) flags.emplace_back("partial");
   if (whole.cold && above_read(whole.of_read_bandwidth, 1)) flags.emplace_back("above 103 % of read");
-  if (unsettled(whole.stop, whole.seconds)) flags.emplace_back("unstable");
+  if (!unstable_because(whole).empty()) flags.emplace_back("unstable");
   if (whole.stop == StopReason::interrupted) flags.emplace_back("interrupted");
   if (!whole.cold) flags.emplace_back("not cold");
   return flags;
@@ -103,13 +96,14 @@ std::vector<std::string> flags_of(const MeasuredStep& step, const DeviceFigures&
   if (passes_bound(step, device)) add(flags, {"above the bound"});
   if (!step.predicted.ops.empty() && !device.info.gpu && !predicts_bound(step, device))
     add(flags, {"unstable"});
+  if (memory_drift(step)) add(flags, {"drifted"});
   return flags;
 }
 
 std::vector<std::string> flags_of(const Baseline& baseline) {
   std::vector<std::string> flags;
   const Measurement& m = baseline.measurement;
-  if (unsettled(m.stop, m.seconds)) flags.emplace_back("unstable");
+  if (!unstable_because(m).empty()) flags.emplace_back("unstable");
   if (m.stop == StopReason::interrupted) flags.emplace_back("interrupted");
   if (m.slowed_samples > 0) flags.emplace_back("slowed");
   return flags;
@@ -129,6 +123,9 @@ std::vector<std::string> impossible_figures(const DeviceFigures& device,
   };
   for (const MeasuredStep& step : steps) {
     for (const MeasuredOp& op : step.ops) {
+      // What others did explains it.
+      if (op.measurement && !disturbed_by(op.measurement->disturbance, op.measurement->seconds.n).empty())
+        continue;
       if (op.measurement)
         look_at(op.op.name, step.workload.batch, op.measurement->of_read_bandwidth, read_part(op.cost));
       if (passes_bound(op, device)) {
@@ -148,7 +145,8 @@ std::vector<std::string> impossible_figures(const DeviceFigures& device,
           "disturbed",
           step.workload.batch, step.workload.context, step.predicted.ceiling.ms_per_step));
     }
-    if (step.whole && step.whole->cold)
+    if (step.whole && step.whole->cold &&
+        disturbed_by(step.whole->disturbance, step.whole->seconds.n).empty())
       look_at("the whole step", step.workload.batch, step.whole->of_read_bandwidth, 1);
   }
   if (device.info.gpu && device.info.gpu->card_is_datasheet &&
@@ -159,6 +157,26 @@ std::vector<std::string> impossible_figures(const DeviceFigures& device,
         device.peak_GBps, device.info.gpu->datasheet_GBps, device.info.gpu->card));
   }
   return found;
+}
+
+std::vector<std::string> unstable_warnings(const DeviceFigures& device, const BaselineFigures& baselines,
+                                           const std::vector<MeasuredStep>& steps) {
+  std::size_t unstable = 0;
+  std::string first;
+  const auto note = [&](const std::string& what, const std::string& why) {
+    if (!why.empty() && unstable++ == 0) first = what + ": " + why;
+  };
+  for (const StreamFigure& stream : device.streams) note(stream_name(stream.task.pattern), stream.unstable);
+  for (const Baseline& baseline : baselines.pairs)
+    note(fmt::format("{} {}", baseline.kernel, format_name(baseline.format)),
+         unstable_because(baseline.measurement));
+  for (const MeasuredStep& step : steps) {
+    note("a step", unstable_because(step));
+    if (step.whole) note("a whole step", unstable_because(*step.whole));
+  }
+  if (unstable == 0) return {};
+  return {fmt::format("{} unstable, which may be far from those of a quiet machine ({})",
+                      unstable == 1 ? "a figure is" : fmt::format("{} figures are", unstable), first)};
 }
 
 std::vector<std::string> slowed_warnings(const std::vector<MeasuredStep>& steps) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/unstable.h"
 #include "report/devices.h"
 #include "report/measured.h"
 #include "report/text.h"
@@ -65,13 +66,21 @@ std::string memory_text(const MeasuredStep& step, const DeviceFigures& device) {
     seconds += moved / op.measurement->read_rate;
   }
   if (seconds <= 0 || device.best_read_GBps <= 0) return "";
-  return fmt::format("memory     read at {} GB/s beside these ops, at {} GB/s in the run's best sample\n",
-                     significant(bytes / seconds / 1e9, 3), significant(device.best_read_GBps, 3));
+  std::string text =
+      fmt::format("memory     read at {} GB/s beside these ops, at {} GB/s in the run's best sample\n",
+                  significant(bytes / seconds / 1e9, 3), significant(device.best_read_GBps, 3));
+  if (const auto drift = memory_drift(step)) {
+    text += fmt::format(
+        "drifted    between {} GB/s beside one op and {} beside another: shares hold, times are of both\n",
+        significant(drift->low / 1e9, 3), significant(drift->high / 1e9, 3));
+  }
+  return text;
 }
 
 // A line a flag: which ops have it.
 std::string flags_text(const MeasuredStep& step, const DeviceFigures& device, const Style& style) {
   std::vector<std::pair<std::string, std::string>> lines;
+  std::vector<std::pair<std::string, std::string>> reasons;  // and the first op of each
   for (const MeasuredOp& op : step.ops) {
     if (!op.measurement) continue;  // its row says so
     for (const std::string& flag : flags_of(op, device)) {
@@ -79,12 +88,19 @@ std::string flags_text(const MeasuredStep& step, const DeviceFigures& device, co
       if (line == lines.end()) line = lines.insert(lines.end(), {flag, ""});
       line->second += (line->second.empty() ? "" : ", ") + op.op.name;
     }
+    const std::string why = unstable_because(*op.measurement);
+    const bool new_one =
+        std::none_of(reasons.begin(), reasons.end(), [&](const auto& known) { return known.first == why; });
+    if (!why.empty() && new_one) reasons.emplace_back(why, op.op.name);
   }
   std::string text;
   for (const auto& [flag, ops] : lines) {
     const bool impossible = flag.starts_with("above");
     text += style.apply(impossible ? Tone::bad : Tone::warn, flag + ": " + ops) + "\n";
   }
+  constexpr std::size_t kMostReasons = 3;
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i)
+    text += fmt::format("           {}: {}\n", reasons[i].second, reasons[i].first);
   return text;
 }
 
@@ -105,6 +121,9 @@ std::string predicted_text(const MeasuredStep& step, const DeviceFigures& device
   const std::string figures =
       fmt::format("predicted  {} a step, {} {}", human_time(p.ceiling.ms_per_step / 1e3),
                   significant(p.ceiling.tokens_per_s, 4), unit);
+  // What bounds a step is read off its times, so an unstable one has no verdict.
+  if (const std::string why = unstable_because(step); !why.empty())
+    return style.apply(Tone::warn, figures + " (no verdict: unstable)") + "\n";
   const std::string by =
       fmt::format("{}-bound by this device's best samples, arithmetic in {}, ridge {} FLOP/byte",
                   bound_name(p.ceiling.bound), compute_type_name(p.peak.type), significant(p.ridge, 3));
@@ -172,7 +191,9 @@ std::string streams_text(const DeviceFigures& device, const Style& style) {
                : stream.task.nontemporal ? "non-temporal"
                                          : "ordinary",
                significant(stream.GBps, 3), significant(stream.traffic_GBps, 3),
-               stream.traffic_of_read > 0 && !reads ? percent(stream.traffic_of_read) : ""});
+               !stream.unstable.empty()               ? "unstable"
+               : stream.traffic_of_read > 0 && !reads ? percent(stream.traffic_of_read)
+                                                      : ""});
   }
   return style.apply(Tone::bold, "Streams") + "\n\n" + table.render(style) +
          "\ncounted as STREAM does; an ordinary store also reads its line first (write-allocate): moved "
@@ -242,7 +263,11 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
     cells.emplace_back(human_time(m.seconds.median * static_cast<double>(op.op.count())), tone);
     if (decode) {
       cells.emplace_back(m.bytes > 0 ? significant(m.bytes / m.seconds.median / 1e9, 3) : "", tone);
-      cells.emplace_back(m.of_read_bandwidth ? percent_interval(*m.of_read_bandwidth) : "", tone);
+      const bool unstable = !unstable_because(m).empty();
+      cells.emplace_back(!m.of_read_bandwidth ? ""
+                         : unstable           ? "unstable"
+                                              : percent_interval(*m.of_read_bandwidth),
+                         tone);
     } else {
       const double gflops = m.flops / m.seconds.median / 1e9;
       const bool arithmetic = op.op.kind() != OpKind::elementwise && op.op.kind() != OpKind::embedding;
@@ -271,7 +296,9 @@ std::string measured_step_text(const MeasuredStep& step, const DeviceFigures& de
   } else {
     text += style.apply(Tone::bold, fmt::format("measured   {} a step, {} {}", human_time(measured),
                                                 significant(tokens / measured, 4), unit));
-    if (!step.predicted.ops.empty()) {
+    if (!unstable_because(step).empty()) {
+      text += style.apply(Tone::warn, "  unstable");
+    } else if (!step.predicted.ops.empty()) {
       text += fmt::format("  ({} of the prediction)",
                           percent(step.predicted.ceiling.ms_per_step / 1e3 / measured));
     }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "bench/unstable.h"
 #include "report/measured.h"
 #include "report/text.h"
 
@@ -73,7 +74,9 @@ std::string whole_step_text(const WholeStep& whole, const Workload& workload, co
   for (const std::string& flag : flags_of(whole)) {
     const bool impossible = flag.starts_with("above");
     if (impossible || flag == "unstable")
-      text += style.apply(impossible ? Tone::bad : Tone::warn, flag) + "\n";
+      text += style.apply(impossible ? Tone::bad : Tone::warn,
+                          impossible ? flag : flag + ": " + unstable_because(whole)) +
+              "\n";
   }
   std::string line;
   if (whole.partial) {

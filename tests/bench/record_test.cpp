@@ -37,6 +37,7 @@ Measurement some_measurement() {
   m.clock_MHz = 1980;
   m.slowed_samples = 3;
   m.slowed_by = {"power cap"};
+  m.disturbance = {.discarded = 2, .kept = 1, .others = 0.5, .elsewhere = 0.25, .steal = 0.125};
   m.stop = StopReason::noise_stable;
   m.copies = 11;
   m.huge_page_share = 0.5;
@@ -62,6 +63,7 @@ TEST(Record, KeepsAMeasurementToTheLastBit) {
   EXPECT_TRUE(m.variants[1].refused);
   EXPECT_EQ(m.stop, StopReason::noise_stable);
   EXPECT_EQ(m.check.outputs, 64);
+  EXPECT_EQ(m.disturbance.steal, 0.125);
   EXPECT_EQ(m.first_drawn, (std::vector<std::int64_t>{1, 5, 9}));
   EXPECT_EQ(back.read_samples, outcome.read_samples);
   EXPECT_EQ(back.probe->variant, "8 loads");
@@ -148,6 +150,7 @@ TEST(Record, HasAKeyForEveryField) {
   EXPECT_EQ(record["measurement"].size(), fields<Measurement>());
   EXPECT_EQ(record["whole"].size(), fields<WholeStep>());
   EXPECT_EQ(record["whole"]["holding"].size(), fields<StepHolding>());
+  EXPECT_EQ(record["measurement"]["disturbance"].size(), fields<Disturbance>());
   EXPECT_EQ(record["measurement"]["variants"][0].size(), fields<VariantFigure>());
   DeviceInfo info;
   info.gpu.emplace();

@@ -12,6 +12,7 @@
 #include "bench/interrupt.h"
 #include "bench/measure.h"
 #include "bench/out_of_memory.h"
+#include "bench/unstable.h"
 #include "bench/unsupported.h"
 #include "input/error.h"
 
@@ -32,6 +33,10 @@ class FakeDevice : public Device {
       if (!is_probe && device.launches == device.interrupted_launch && !interrupted()) std::raise(SIGINT);
       if (!is_probe && interrupted()) return;  // cut short: no time passes
       device.clock += launch_bytes / rate;
+      if (!is_probe && device.launches >= device.held_up_from && device.launches < device.held_up_to) {
+        device.waited += launch_bytes / rate;
+        device.clock += launch_bytes / rate;
+      }
       if (!is_probe) {
         ++device.launches;
         device.turns[turn % device.copies_placed] += 1;
@@ -87,8 +92,14 @@ class FakeDevice : public Device {
     return {.clock_MHz = 1980,
             .slowed_by = looks == 2 ? std::vector<std::string>{"power cap"} : std::vector<std::string>{}};
   }
+  std::optional<ProcessMoment> process_moment() override { return ProcessMoment{clock, clock, waited}; }
   double huge_page_share() const override { return 1; }
   DeviceInfo& mutable_info() { return info_; }
+
+  // Launches that wait as long for a CPU as they run.
+  int held_up_from = 0;
+  int held_up_to = 0;
+  double waited = 0;
 
   int looks = 0;
   std::vector<double> rates = {10e9};
@@ -186,6 +197,33 @@ TEST(Sampler, DoesNotTryAgainWhatLostTheDevice) {
   EXPECT_EQ(m->variant, "v1");
   EXPECT_EQ(m->variants[0].failed, "the GPU was lost");
   EXPECT_EQ(tried, (std::vector<std::string>{"v1", "v1", "v1"}));  // timed, checked, sampled
+}
+
+// A tenth of a second beside others, then a quiet machine: what is told is the quiet one's.
+TEST(Sampler, TakesSamplesAgainThatOthersHeldUp) {
+  FakeDevice device;
+  ReadCeiling ceiling(device);
+  const std::size_t probed = ceiling.samples().size();
+  const double launch = static_cast<double>(device.copy_bytes) / device.rates[0];
+  device.held_up_to = static_cast<int>(0.1 / launch);
+  const auto m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m);
+  EXPECT_NEAR(m->seconds.median, launch, 1e-12);
+  EXPECT_NEAR(m->seconds.q3, launch, 1e-12);
+  EXPECT_GT(m->disturbance.discarded, 10);
+  EXPECT_EQ(m->disturbance.kept, 0);
+  EXPECT_EQ(ceiling.samples().size(), probed + m->seconds.n);  // those beside them are forgotten, too
+  EXPECT_EQ(unstable_because(*m), "");
+}
+
+TEST(Sampler, SaysSoWhereOthersDoNotStop) {
+  FakeDevice device;
+  device.held_up_to = 1'000'000'000;
+  ReadCeiling ceiling(device);
+  const auto m = measure_task(device, some_task(), &ceiling, {});
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->disturbance.kept, static_cast<std::int64_t>(m->seconds.n));
+  EXPECT_THAT(unstable_because(*m), testing::HasSubstr("threads waited for a CPU during"));
 }
 
 // As ops are: for 2 ms at least, and on a GPU through the whole buffer.

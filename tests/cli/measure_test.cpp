@@ -355,6 +355,19 @@ TEST(BaselineCommand, RunsOnTheThreadsAndCpusAskedFor) {
   }
 }
 
+// Whether it is one says the machine; what follows, --strict alone.
+TEST(BaselineCommand, AnUnstableFigureFailsAStrictRunAndNoOther) {
+  const auto run = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"baseline", "--n", "64", "--no-prompt", "--device", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Process(memwall_command(words)).wait();
+  };
+  const Finished strict = run({"--strict"});
+  EXPECT_EQ(strict.status, strict.err.find(" unstable, which may be far from") == std::string::npos ? 0 : 1)
+      << strict.err;
+  EXPECT_EQ(run({}).status, 0);
+}
+
 TEST(BaselineCommand, JsonHasBothKernelsAndTheSweep) {
   const Finished done = run("baseline --n 64 --no-prompt --format json");
   ASSERT_EQ(done.status, 0) << done.err;

@@ -130,6 +130,54 @@ TEST(Flags, UnstableIsWhatEndedAtALimitAndIsNotKnownWithinFivePerCent) {
   EXPECT_THAT(flags_of(op, device()), Contains("slowed"));
 }
 
+// Of a figure beside others' work nothing is concluded.
+TEST(Flags, UnstableIsWhatOthersDisturbed) {
+  MeasuredOp op = linear();
+  op.measurement->disturbance = {.discarded = 40, .kept = 9};
+  op.measurement->of_read_bandwidth = spread(4.0, 4.25, 4.5);
+  MeasuredStep step = step_of(op);
+  EXPECT_THAT(flags_of(op, device()), ElementsAre("above 103 % of read", "unstable"));
+  EXPECT_THAT(impossible_figures(device(), {step}), IsEmpty());
+  const std::string text = measured_step_text(step, device(), Style{});
+  EXPECT_THAT(text, HasSubstr("no verdict: unstable"));
+  EXPECT_THAT(text, HasSubstr("proj: threads waited for a CPU during 9 of 12 samples"));
+  for (const char* plain : {"425", "-bound", "of the prediction"}) EXPECT_THAT(text, Not(HasSubstr(plain)));
+  const Json json = measured_step_figures(step, device());
+  EXPECT_THAT(json["unstable_because"].get<std::string>(), HasSubstr("proj: threads waited"));
+  EXPECT_EQ(json["ops"][0]["disturbance"]["kept"], 9);
+  EXPECT_THAT(unstable_warnings(device(), {}, {step}), ElementsAre(HasSubstr("a figure is unstable")));
+  // An op that makes little of the step leaves its verdict.
+  step.ops.push_back(linear());
+  step.ops.front().measurement->seconds = spread(9e-6, 10e-6, 11e-6);
+  EXPECT_THAT(unstable_warnings(device(), {}, {step}), IsEmpty());
+  EXPECT_THAT(flags_of(step, device()), Contains("unstable"));
+}
+
+TEST(Flags, UnstableIsAShareThatIsWiderThanAThird) {
+  MeasuredOp op = linear();
+  op.measurement->of_read_bandwidth = spread(0.75, 0.9, 1.04);
+  EXPECT_THAT(flags_of(op, device()), IsEmpty());
+  op.measurement->of_read_bandwidth = spread(0.25, 1.0, 7.41);
+  EXPECT_THAT(flags_of(op, device()), ElementsAre("unstable"));
+  EXPECT_THAT(measured_step_text(step_of(op), device(), Style{}), HasSubstr("anywhere between 25 and 741 %"));
+}
+
+// 53 and 84 GB/s: two states of one machine.
+TEST(Flags, AMemoryThatDriftsIsTold) {
+  MeasuredStep step = step_of(linear());
+  step.ops.push_back(linear());
+  for (MeasuredOp& op : step.ops) op.measurement->bytes = 850e3;
+  step.ops[0].measurement->read_rate = 53e9;
+  step.ops[1].measurement->read_rate = 60e9;
+  EXPECT_THAT(flags_of(step, device()), IsEmpty());
+  EXPECT_TRUE(measured_step_figures(step, device())["memory_drift_GBps"].is_null());
+  step.ops[1].measurement->read_rate = 84e9;
+  EXPECT_THAT(flags_of(step, device()), ElementsAre("drifted"));
+  EXPECT_EQ(measured_step_figures(step, device())["memory_drift_GBps"], Json({53.0, 84.0}));
+  EXPECT_THAT(measured_step_text(step, device(), Style{}),
+              HasSubstr("between 53.0 GB/s beside one op and 84.0"));
+}
+
 TEST(Flags, RowsCarryThem) {
   MeasuredOp op = linear();
   op.measurement->stop = StopReason::time_limit;

@@ -1,0 +1,44 @@
+// Takes samples again that other processes held up, within a limit of time.
+#pragma once
+
+#include "bench/device.h"
+#include "bench/disturbance.h"
+
+namespace memwall {
+
+class QuietSamples {
+ public:
+  // At most `budget_s` of samples are discarded.
+  QuietSamples(Device& device, double budget_s)
+      : device_(device), budget_s_(budget_s), machine_(device.machine_moment()) {}
+
+  void begin() { before_ = device_.process_moment(); }
+  // Whether the sample since begin() counts; `cost_s` is what it took.
+  bool keep(double cost_s) {
+    const auto after = device_.process_moment();
+    if (!before_ || !after || !held_up(*before_, *after)) return true;
+    if (spent_s_ < budget_s_) {
+      spent_s_ += cost_s;
+      ++disturbance_.discarded;
+      return false;
+    }
+    ++disturbance_.kept;
+    return true;
+  }
+  // What came of all since the construction.
+  Disturbance end() {
+    const auto machine = device_.machine_moment();
+    if (machine_ && machine) note_load(disturbance_, *machine_, *machine, device_.info().cpus.size());
+    return disturbance_;
+  }
+
+ private:
+  Device& device_;
+  double budget_s_;
+  double spent_s_ = 0;
+  std::optional<ProcessMoment> before_;
+  std::optional<MachineMoment> machine_;
+  Disturbance disturbance_;
+};
+
+}  // namespace memwall
