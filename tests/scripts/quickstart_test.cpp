@@ -31,8 +31,8 @@ class ScriptQuickstart : public ::testing::Test {
   }
 
   Finished quickstart(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> words = {"env", "PATH=" + folder_.path() + ":" + std::getenv("PATH"),
-                                      "bash", MEMWALL_SOURCE_DIR "/scripts/quickstart.sh"};
+    std::vector<std::string> words = {"env", "PATH=" + folder_.path() + ":" + std::getenv("PATH"), "bash",
+                                      MEMWALL_SOURCE_DIR "/scripts/quickstart.sh"};
     words.insert(words.end(), arguments.begin(), arguments.end());
     return Process(words).wait();
   }
