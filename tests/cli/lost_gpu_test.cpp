@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kModel =
     "name: m\nhidden_size: 64\nvocab_size: 64\nmax_context: 128\nlayers:\n  - repeat: 2\n"
@@ -62,7 +63,9 @@ class LostGpu : public ::testing::Test {
 TEST_F(LostGpu, NothingIsLostOnAGoodOne) {
   const Finished done = Process(command("executes")).wait();
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(done.err, "");
+  // Its clock is so slow that samples do not settle, which may be said.
+  EXPECT_THAT(done.err, Not(HasSubstr("the GPU")));
+  EXPECT_THAT(done.err, Not(HasSubstr("failed")));
   const Json json = result();
   EXPECT_FALSE(json.contains("incomplete"));
   expect_measured_but(json, {});
