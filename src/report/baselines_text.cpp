@@ -66,10 +66,10 @@ std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures
   }
   for (const Baseline& b : baselines.pairs) {
     if (b.kernel != "matmul" || b.measurement.variants.size() < 2) continue;
-    text +=
-        fmt::format("{} matmul by {}, the best of: {}{}\n", format_name(b.format), b.measurement.variant,
-                    baseline_ways(b),
-                    device.info.blas.empty() || device.info.gpu ? "" : " (blas: " + device.info.blas + ")");
+    const bool names_blas = !device.info.blas.empty() && !device.info.gpu;
+    text += wrapped(fmt::format("{} matmul by {}, the best of: {}{}", format_name(b.format),
+                                b.measurement.variant, baseline_ways(b),
+                                names_blas ? " (blas: " + device.info.blas + ")" : ""));
   }
   for (const Baseline& b : baselines.pairs) {
     for (const std::string& flag : flags_of(b)) {

@@ -138,6 +138,10 @@ TEST(MeasuredBound, SmallOpsAreBoundByOverhead) {
   EXPECT_EQ(measured_bound(timed(100e-9, 8192), device()), Bound::memory);
   EXPECT_EQ(measured_bound(timed(1e-6, 8192), device()), Bound::overhead);
   EXPECT_EQ(measured_op_figures(timed(1e-6, 8192), device())["measured_bound"], "overhead");
+  MeasuredOp disturbed = timed(1e-6, 8192);
+  disturbed.measurement->fastest = 100e-9;
+  EXPECT_EQ(measured_bound(disturbed, device()), Bound::memory)
+      << "what others cost is no overhead of its own";
   // From a cache: no bound of the memory, but launches cost what they cost.
   EXPECT_EQ(measured_bound(timed(100e-9, 0), device()), std::nullopt);
   EXPECT_EQ(measured_bound(timed(1e-6, 0), device()), Bound::overhead);
