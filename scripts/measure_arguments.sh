@@ -9,7 +9,7 @@ measure_options() {
   printf '%s\n' --weights --head-weights --kv --batch -b --context -c --prompt --seed --device --threads --cpus \
     --numa --memory --format --output -o
 }
-measure_flags() { printf '%s\n' --step --ops --help -h; }
+measure_flags() { printf '%s\n' --step --ops --strict --help -h; }
 
 # Letters and digits in lower case, as format words are compared.
 compact() {

@@ -16,6 +16,7 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 Table::Cell bound_of_baseline(const Baseline& matmul, const DeviceFigures& device, double ridge) {
   const std::string bound = baseline_bound(matmul, device, ridge);
   if (bound == "cache") return {"cache-resident", Tone::plain};
+  if (bound.empty()) return {"", Tone::plain};
   return bound_cell(bound == "memory"    ? Bound::memory
                     : bound == "compute" ? Bound::compute
                                          : Bound::overhead);
@@ -117,7 +118,7 @@ std::string baselines_text(const BaselineFigures& baselines, const DeviceFigures
     const Baseline& add = baselines.sweep[i];
     const Baseline& matmul = baselines.sweep[i + 1];
     const double gflops = matmul.flops() / matmul.seconds() / 1e9;
-    overhead = overhead || baseline_bound(matmul, device, ridge.flop_per_byte) == std::string("overhead");
+    overhead = overhead || baseline_bound(matmul, device, ridge.flop_per_byte) == "overhead";
     sweep.row({fmt::format("{}", matmul.n),
                significant(matmul.intensity(), 4),
                significant(add.bytes() / add.seconds() / 1e9, 3),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bench/unstable.h"
 #include "predict/verdict.h"
 #include "report/measured.h"
 #include "report/text.h"
@@ -34,7 +35,8 @@ double baseline_peak_GFLOPs(const Baseline& baseline, const DeviceFigures& devic
   return peak != device.peaks.end() ? peak->second.GFLOPs : device.peak_GFLOPs;
 }
 
-const char* baseline_bound(const Baseline& baseline, const DeviceFigures& device, double ridge) {
+std::string baseline_bound(const Baseline& baseline, const DeviceFigures& device, double ridge) {
+  if (!unstable_because(baseline.measurement).empty()) return "";
   const TimedLaunch launch{
       .seconds = least_seconds(baseline.measurement), .bytes = baseline.bytes(), .flops = baseline.flops()};
   const Roofs roofs{.bytes_per_s = device.best_read_GBps * 1e9,
@@ -62,6 +64,7 @@ std::string baseline_ways(const Baseline& baseline) {
 std::optional<Bound> measured_bound(const MeasuredOp& op, const DeviceFigures& device) {
   if (!op.measurement || op.prediction.peak.flops_per_s <= 0 || device.best_read_GBps <= 0)
     return std::nullopt;
+  if (!unstable_because(*op.measurement).empty()) return std::nullopt;
   const double count = static_cast<double>(op.op.count());
   const TimedLaunch launch{.seconds = least_seconds(*op.measurement),
                            .bytes = op.cost.bytes() / count,

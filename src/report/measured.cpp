@@ -176,7 +176,8 @@ Json baseline_figures(const Baseline& b, const DeviceFigures& device, double rid
   json["of_read_bandwidth"] = of_read ? number(of_read->median) : Json(nullptr);
   json["of_read_bandwidth_ci95"] = of_read ? interval(of_read->ci95, 1) : Json(nullptr);
   json["of_peak_flops"] = number(b.flops() / b.seconds() / 1e9 / baseline_peak_GFLOPs(b, device));
-  json["bound"] = baseline_bound(b, device, ridge);
+  const std::string bound = baseline_bound(b, device, ridge);
+  json["bound"] = bound.empty() ? Json(nullptr) : Json(bound);
   json["in_cache"] = b.in_cache.empty() ? Json(nullptr) : Json(b.in_cache);
   json["variant"] = b.measurement.variant;
   json["variants"] = variants_figures(b.measurement);

@@ -63,8 +63,9 @@ std::vector<std::string> huge_page_warnings(const DeviceFigures& device,
 
 // What bounds a baseline: "overhead" where neither roof of this device explains half of its time and it is a
 // short launch (predict/verdict.h); else "compute" or "memory", by its intensity and the ridge; or "cache"
-// for "memory" where its tensors sit in one, whose bandwidth is not the one in the ridge.
-const char* baseline_bound(const Baseline& baseline, const DeviceFigures& device, double ridge);
+// for "memory" where its tensors sit in one, whose bandwidth is not the one in the ridge. Empty where it is
+// unstable.
+std::string baseline_bound(const Baseline& baseline, const DeviceFigures& device, double ridge);
 
 // The arithmetic that a baseline is a share of: on a CPU f32, on a GPU that of its format. 10^9 FLOP/s.
 double baseline_peak_GFLOPs(const Baseline& baseline, const DeviceFigures& device);
@@ -73,7 +74,7 @@ double baseline_peak_GFLOPs(const Baseline& baseline, const DeviceFigures& devic
 std::string baseline_ways(const Baseline& baseline);
 
 // What bound an op: as predict/verdict.h says, by the best samples of this device. Nothing where it was not
-// measured or predicted, and where it found all its operands in a cache and was no overhead.
+// measured or predicted, is unstable, and where it found all its operands in a cache and was no overhead.
 std::optional<Bound> measured_bound(const MeasuredOp& op, const DeviceFigures& device);
 
 // STREAM's table: bytes counted, bytes moved, by the kind of stores. Empty where nothing was measured.

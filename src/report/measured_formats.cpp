@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/unstable.h"
 #include "report/measured.h"
 #include "report/text.h"
 
@@ -38,6 +39,7 @@ std::string summary_text(const std::vector<MeasuredStep>& decode, const std::vec
       const double seconds = step.whole ? step.whole->seconds.median : step.measured_seconds();
       const bool partial = step.whole ? step.whole->partial : step.partial();
       const std::optional<double> share = is_decode ? share_of_read(step) : std::nullopt;
+      const bool unstable = !(step.whole ? unstable_because(*step.whole) : unstable_because(step)).empty();
       std::vector<std::string> flags = flags_of(step, device);
       if (step.whole) {
         for (const std::string& flag : flags_of(*step.whole)) {
@@ -52,7 +54,9 @@ std::string summary_text(const std::vector<MeasuredStep>& decode, const std::vec
                  partial || seconds <= 0
                      ? "–"
                      : significant(static_cast<double>(step.workload.rows()) / seconds, 4),
-                 share ? fmt::format("{:.0f} %", 100 * *share) : "",
+                 !share     ? ""
+                 : unstable ? "unstable"
+                            : fmt::format("{:.0f} %", 100 * *share),
                  step.predicted.ops.empty() ? "" : significant(step.predicted.ceiling.tokens_per_s, 4),
                  {fmt::format("{}", fmt::join(flags, ", ")), Tone::warn}});
     }

@@ -40,19 +40,19 @@ Baseline matmul(std::int64_t n, double share, Format format = kF32, const char* 
 TEST(BaselineBound, CacheResidentTensorsAreNotBoundByMemory) {
   Baseline baseline = matmul(512, 0.9);
   const double intensity = baseline.intensity();
-  EXPECT_STREQ(baseline_bound(baseline, device(), 2 * intensity), "cache");
-  EXPECT_STREQ(baseline_bound(baseline, device(), intensity / 2), "compute");
+  EXPECT_EQ(baseline_bound(baseline, device(), 2 * intensity), "cache");
+  EXPECT_EQ(baseline_bound(baseline, device(), intensity / 2), "compute");
   baseline.in_cache = "";
-  EXPECT_STREQ(baseline_bound(baseline, device(), 2 * intensity), "memory");
+  EXPECT_EQ(baseline_bound(baseline, device(), 2 * intensity), "memory");
 }
 
 // A 64 x 64 matmul at 9 % of the peak has an intensity above the ridge, and is bound by neither.
 TEST(BaselineBound, ASmallOneFarFromItsPeakIsBoundByOverhead) {
   ASSERT_GT(matmul(64, 0.09).intensity(), device().ridge());
-  EXPECT_STREQ(baseline_bound(matmul(64, 0.09), device(), device().ridge()), "overhead");
-  EXPECT_STREQ(baseline_bound(matmul(64, 0.6), device(), device().ridge()), "compute");
-  EXPECT_STREQ(baseline_bound(matmul(16, 0.02, kF16), device(), device().ridge()), "overhead");
-  EXPECT_STREQ(baseline_bound(matmul(2048, 0.3), device(), device().ridge()), "compute") << "slow, no launch";
+  EXPECT_EQ(baseline_bound(matmul(64, 0.09), device(), device().ridge()), "overhead");
+  EXPECT_EQ(baseline_bound(matmul(64, 0.6), device(), device().ridge()), "compute");
+  EXPECT_EQ(baseline_bound(matmul(16, 0.02, kF16), device(), device().ridge()), "overhead");
+  EXPECT_EQ(baseline_bound(matmul(2048, 0.3), device(), device().ridge()), "compute") << "slow, no launch";
   const Json json = baseline_figures(matmul(64, 0.09), device(), device().ridge());
   EXPECT_EQ(json["bound"], "overhead");
   BaselineFigures figures;
@@ -91,6 +91,15 @@ TEST(BaselineWays, NameAllWithTheirFigures) {
       << text;
 }
 
+// What is unstable has no verdict.
+TEST(BaselineBound, AnUnstableOneHasNone) {
+  Baseline noisy = matmul(64, 0.09);
+  noisy.measurement.stop = StopReason::time_limit;
+  noisy.measurement.seconds.ci95 = {{noisy.seconds() * 0.7, noisy.seconds() * 1.4}};
+  EXPECT_EQ(baseline_bound(noisy, device(), 1), "");
+  EXPECT_TRUE(baseline_figures(noisy, device(), 1)["bound"].is_null());
+}
+
 // What is doubtful in the sweep stands in its table as in JSON, CSV and Markdown.
 TEST(BaselinesText, TheSweepHasItsFlags) {
   Baseline add = matmul(64, 0.5);
@@ -126,6 +135,7 @@ MeasuredOp timed(double seconds, double bytes) {
   op.prediction.peak = {ComputeType::f32, 1000e9};
   op.prediction.ceiling_s = op.cost.bytes() / 100e9;
   Measurement m;
+  m.stop = StopReason::quiet;
   m.seconds = {.n = 10, .median = seconds, .q1 = seconds, .q3 = seconds, .ci95 = {{seconds, seconds}}};
   m.bytes = bytes;
   m.flops = 8192;
@@ -142,6 +152,10 @@ TEST(MeasuredBound, SmallOpsAreBoundByOverhead) {
   disturbed.measurement->fastest = 100e-9;
   EXPECT_EQ(measured_bound(disturbed, device()), Bound::memory)
       << "what others cost is no overhead of its own";
+  MeasuredOp noisy = timed(1e-6, 8192);
+  noisy.measurement->stop = StopReason::time_limit;
+  noisy.measurement->seconds.ci95 = {{0.7e-6, 1.4e-6}};
+  EXPECT_EQ(measured_bound(noisy, device()), std::nullopt) << "unstable: no verdict";
   // From a cache: no bound of the memory, but launches cost what they cost.
   EXPECT_EQ(measured_bound(timed(100e-9, 0), device()), std::nullopt);
   EXPECT_EQ(measured_bound(timed(1e-6, 0), device()), Bound::overhead);

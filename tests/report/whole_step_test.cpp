@@ -106,6 +106,10 @@ TEST(SummaryText, HasTheFlagsOfTheWholeStep) {
   EXPECT_THAT(summary(), Not(HasSubstr("not cold")));
   step.whole->cold = false;
   EXPECT_THAT(summary(), HasSubstr("not cold"));
+  step.whole->stop = StopReason::time_limit;
+  step.whole->seconds.ci95 = Interval{0.05, 0.2};
+  EXPECT_THAT(summary(), Not(HasSubstr("93 %"))) << "unstable: no share";
+  EXPECT_THAT(summary(), HasSubstr("unstable"));
 }
 
 }  // namespace
