@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostLost = 0.03;    // of a sample, to waiting
 constexpr double kLeastRun = 0.9;     // of a sample, that one thread runs
 constexpr double kMostOthers = 0.1;   // of the CPUs
-constexpr double kMostSteal = 0.05;   // likewise
+constexpr double kMostSteal = 0.1;    // likewise
 constexpr double kLeastWindow = 0.5;  // seconds
 
 // The fields of a line, apart by blanks.

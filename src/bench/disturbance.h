@@ -55,8 +55,8 @@ void note_load(Disturbance& disturbance, const MachineMoment& before, const Mach
                std::size_t used);
 
 // Why a figure of so many samples is not one of a quiet machine, in words; empty: it is. A median bears a
-// quarter of samples that were held up; a tenth of the CPUs for others is what their work costs bandwidth at
-// most unseen.
+// quarter of samples that were held up; a tenth of the CPUs for others, or for a hypervisor's other guests,
+// makes a figure a tenth too small.
 std::string disturbed_by(const Disturbance& disturbance, std::size_t samples);
 
 }  // namespace memwall

@@ -64,7 +64,7 @@ TEST(Disturbance, SaysWhatItWas) {
   EXPECT_EQ(disturbed_by({.discarded = 200, .kept = 5}, 20), "");  // a quarter
   EXPECT_THAT(disturbed_by({.discarded = 9, .kept = 6}, 20),
               HasSubstr("waited for a CPU during 6 of 20 samples"));
-  EXPECT_EQ(disturbed_by({.others = 0.1, .elsewhere = 0.1, .steal = 0.05}, 20), "");
+  EXPECT_EQ(disturbed_by({.others = 0.1, .elsewhere = 0.1, .steal = 0.1}, 20), "");
   EXPECT_EQ(disturbed_by({.others = 0.25}, 20), "other processes took 25 % of its CPUs");
   EXPECT_EQ(disturbed_by({.elsewhere = 0.5}, 20), "other processes took 50 % of the machine");
   EXPECT_EQ(disturbed_by({.steal = 0.11}, 20), "the hypervisor gave 11 % of its CPUs to others");
