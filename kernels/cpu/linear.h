@@ -34,9 +34,8 @@ bool has_linear(Format format);
 //         a target's registers, then from the cache). Integer formats: byte dot products against activations
 //         quantised to 8 bits in blocks of 32, whose f32 scale is largest / 127.
 //   gemm: panels widened to f32 in the cache, register-blocked multiply-adds. For prefill.
-//   gemm_int8: panels of the integer formats brought into bytes in the cache, byte dot products as in dot,
-//   with the
-//         same quantised activations. For prefill.
+//   gemm_int8: panels of the integer formats brought into bytes in the cache, byte dot products as in dot, of
+//         the same quantised activations. For prefill.
 //   blas: the same panels given to the BLAS, single-threaded.
 enum class LinearKernel : std::uint8_t { dot, gemm, gemm_int8, blas };
 

@@ -78,7 +78,8 @@ TEST_P(LinearOnEverySet, Int8GemmHoldsToFloat64) {
                                                     {49, 130, {7, 31}},
                                                     {100, 65, {6}},
                                                     {16, 1100, {9}},
-                                                    {17, 40, {400}}});
+                                                    {17, 40, {400, 513}},
+                                                    {35, 1030, {517}}});
 }
 
 TEST_P(LinearOnEverySet, BlasHoldsToFloat64) {
