@@ -111,17 +111,17 @@ void lay_out_queries(const Head& head, const float* q, std::size_t rows) {
   }
 }
 
-// scores[row][...] = (first pass of the depth: 0, else themselves) + a tile of queries times `here` panels of
+// scores[row][...] = (first pass of the depth: 0, else themselves) + a tile of queries times P panels of
 // keys, over `count` elements. A function of its own for one pass, so that the sums stay in registers.
-HWY_INLINE void score_tile(const float* tile, const float* const* panels, std::size_t count, std::size_t here,
-                           bool first_pass, float* scores) {
+template <std::size_t P>
+HWY_INLINE void score_tile(const float* tile, const float* const* panels, std::size_t count, bool first_pass,
+                           float* scores) {
   const F32 d;
   TileSums sums;
   clear_tile(sums);
-  multiply_tile<kScores, 1>(tile, panels, count, sums);
+  multiply_tile<kScores, 1, P>(tile, panels, count, sums);
   for (std::size_t r = 0; r < kTileRows; ++r) {
-    for (std::size_t t = 0; t < kTilePanels; ++t) {
-      if (t >= here) break;
+    for (std::size_t t = 0; t < P; ++t) {
       for (std::size_t p = 0; p < kTileParts; ++p) {
         float* to = scores + r * kScores + t * kTileWidth + p * kLanes;
         hn::StoreU(first_pass ? sums[r][t][p] : hn::Add(sums[r][t][p], hn::LoadU(d, to)), d, to);
@@ -130,45 +130,46 @@ HWY_INLINE void score_tile(const float* tile, const float* const* panels, std::s
   }
 }
 
-// scores[row][token - 16 first] = q . k for a tile of rows and the tokens of panels [first, last).
-void score_rows(const Head& head, std::size_t first, std::size_t last) {
-  for (std::size_t panel = first; panel < last; panel += kTilePanels) {
-    const std::size_t here = std::min(kTilePanels, last - panel);
-    float* scores = head.scores + (panel - first) * kTileWidth;
+// scores[row][...] = q . k for a tile of rows and the tokens of panels [first, last), P panels at a time.
+template <std::size_t P = kTilePanels>
+void score_rows(const Head& head, std::size_t first, std::size_t last, float* scores) {
+  for (; first + P <= last; first += P, scores += P * kTileWidth) {
     for (std::size_t i = 0; i < head.depth; i += kPass) {
-      const float* panels[kTilePanels];
-      for (std::size_t t = 0; t < kTilePanels; ++t) {
-        panels[t] = head.keys + ((panel + std::min(t, here - 1)) * head.depth + i) * kTileWidth;
+      const float* panels[P];
+      for (std::size_t t = 0; t < P; ++t) {
+        panels[t] = head.keys + ((first + t) * head.depth + i) * kTileWidth;
       }
-      score_tile(head.tile + i / kPass * kTileRows * kScores, panels, std::min(kPass, head.depth - i), here,
-                 i == 0, scores);
+      score_tile<P>(head.tile + i / kPass * kTileRows * kScores, panels, std::min(kPass, head.depth - i),
+                    i == 0, scores);
     }
   }
+  if constexpr (P > 1) score_rows<P - 1>(head, first, last, scores);
 }
 
 // A row's softmax so far: online (Milakov and Gimelshein, arXiv:1805.02867), from one pass of tokens to the
-// next.
+// next, in powers of two.
 struct Softmax {
-  float largest = kMinusInfinity;
+  float largest = kMinusInfinity;  // times `scale`
   float sum = 0.0F;
   float factor = 0.0F;  // what the last pass multiplies the sums before it by
 
-  // Of n scores, n a multiple of kPad, exp(scale * (score - largest)).
-  void add(float* scores, std::size_t n, float scale) {
+  // Of n scores, n a multiple of kPad, 2^(scale * score - largest), where `most` is the largest score and
+  // `scale` above 0.
+  void add(float* scores, std::size_t n, float most, float scale) {
     const F32 d;
     const float before = largest;
-    largest = std::max(largest, max_of(scores, n));
-    // A row may see none of the tokens: any finite shift gives their exp, 0.
+    largest = std::max(largest, scale * most);
+    // A row may see none of the tokens: any finite shift gives their power, 0.
     const float shift = largest == kMinusInfinity ? 0.0F : largest;
     const VF shifts = hn::Set(d, shift);
     const VF scales = hn::Set(d, scale);
     VF total = hn::Zero(d);
     for (std::size_t i = 0; i < n; i += kLanes) {
-      const VF e = exp_nonpositive(hn::Mul(hn::Sub(hn::LoadU(d, scores + i), shifts), scales));
+      const VF e = exp2_nonpositive(hn::MulSub(hn::LoadU(d, scores + i), scales, shifts));
       hn::StoreU(e, d, scores + i);
       total = hn::Add(total, e);
     }
-    factor = std::exp(scale * (before - shift));
+    factor = std::exp2(before - shift);
     sum = sum * factor + hn::GetLane(hn::SumOfLanes(d, total));
   }
 };
@@ -210,7 +211,8 @@ void attend(const Attention& op, const Head& head, std::size_t first, std::size_
             float* y) {
   const std::size_t rows = last - first;
   lay_out_queries(head, q + first * head.queries, rows);
-  const float scale = 1.0F / std::sqrt(static_cast<float>(op.d_k));
+  constexpr float kLog2OfE = 1.44269504088896341F;
+  const float scale = kLog2OfE / std::sqrt(static_cast<float>(op.d_k));
   Softmax softmax[kTileRows];
   const auto seen = static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first)));
   const std::size_t begin = seen / kTileWidth * kTileWidth;
@@ -218,7 +220,8 @@ void attend(const Attention& op, const Head& head, std::size_t first, std::size_
   for (std::size_t low = begin; low < last; low += kPass) {
     const std::size_t high = std::min(low + kPass, last);
     const std::size_t padded = key_panels(high) * kTileWidth - low;
-    score_rows(head, low / kTileWidth, key_panels(high));
+    score_rows(head, low / kTileWidth, key_panels(high), head.scores);
+    float most[kTileRows];
     for (std::size_t r = 0; r < rows; ++r) {
       float* scores = head.scores + r * kScores;
       const auto own = static_cast<std::size_t>(first_seen(op, static_cast<std::int64_t>(first + r)));
@@ -226,7 +229,10 @@ void attend(const Attention& op, const Head& head, std::size_t first, std::size_
       const std::size_t after = std::clamp(first + r + 1, low, low + padded) - low;
       std::fill(scores, scores + before, kMinusInfinity);
       std::fill(scores + after, scores + padded, kMinusInfinity);
-      softmax[r].add(scores, padded, scale);
+      most[r] = max_of(scores, padded);
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      softmax[r].add(head.scores + r * kScores, padded, most[r], scale);
     }
     sum_values(head, low, high - low, rows, low == begin, high == last, softmax, outputs);
   }

@@ -33,23 +33,23 @@ HWY_INLINE void clear_tile(TileSums& sums) {
   }
 }
 
-// sums += x times kTilePanels panels, over `count` k's; x's element at row r and k lies at r * kRowStep + k *
+// sums += x times P panels, over `count` k's; x's element at row r and k lies at r * kRowStep + k *
 // kStep. Steps that are known leave one register to hold an address: with those of 12 rows worked out at run
 // time, prefill attention took 1.15 times as long (Zen 5).
-template <std::size_t kRowStep, std::size_t kStep>
+template <std::size_t kRowStep, std::size_t kStep, std::size_t P = kTilePanels>
 HWY_INLINE void multiply_tile(const float* HWY_RESTRICT x, const float* const* panels, std::size_t count,
                               TileSums& sums) {
   const F32 d;
   for (std::size_t k = 0; k < count; ++k) {
-    VF w[kTilePanels][kTileParts];
-    for (std::size_t t = 0; t < kTilePanels; ++t) {
+    VF w[P][kTileParts];
+    for (std::size_t t = 0; t < P; ++t) {
       for (std::size_t p = 0; p < kTileParts; ++p) {
         w[t][p] = hn::LoadU(d, panels[t] + k * kTileWidth + p * kLanes);
       }
     }
     for (std::size_t r = 0; r < kTileRows; ++r) {
       const VF value = hn::Set(d, x[r * kRowStep + k * kStep]);
-      for (std::size_t t = 0; t < kTilePanels; ++t) {
+      for (std::size_t t = 0; t < P; ++t) {
         for (std::size_t p = 0; p < kTileParts; ++p)
           sums[r][t][p] = hn::MulAdd(w[t][p], value, sums[r][t][p]);
       }

@@ -89,6 +89,28 @@ TEST_P(AttentionOnEverySet, PrefillHoldsToFloat64) {
   }
 }
 
+// Tokens and elements of a key are taken 512 at a time: a tile of rows whose softmax is carried from one pass
+// to the next, a chunk that begins where a tile's first rows are past the first pass and its last ones see
+// none of it, and a depth and a width of more than one pass.
+TEST_P(AttentionOnEverySet, PrefillInSeveralPasses) {
+  const AttentionCase shapes[] = {
+      {1, 512, 0, 1, 1, 8, 8},    {1, 513, 0, 2, 1, 8, 40},       {1, 1100, 0, 1, 1, 16, 24},
+      {1, 1060, 520, 2, 2, 8, 8}, {1, 1050, 0, 1, 1, 8, 16, 600}, {1, 40, 0, 2, 1, 513, 530},
+      {1, 30, 0, 1, 1, 1030, 16},
+  };
+  for (const KvFormat format : {KvFormat::f32, KvFormat::bf16, KvFormat::int8}) {
+    for (const AttentionCase& shape : shapes) {
+      AttentionInputs in(format, shape, AttentionRun::prefill);
+      in.prefill(0, shape.heads);
+      for (std::int64_t head = 0; head < shape.heads; ++head) {
+        for (std::int64_t row = 0; row < shape.context; ++row) {
+          ASSERT_NO_FATAL_FAILURE(in.check_row(0, row, in.seen(row), head));
+        }
+      }
+    }
+  }
+}
+
 // Decode with the last row of a prefill must agree with it: two implementations of one formula.
 TEST_P(AttentionOnEverySet, DecodeIsPrefillsLastRow) {
   const AttentionCase shape{1, 150, 90, 6, 2, 64, 32};
