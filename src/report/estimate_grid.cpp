@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
+#include <string>
 
 #include "format/units.h"
 #include "model/weight_assignment.h"
@@ -34,6 +36,74 @@ Table::Cell fit_cell(const MemoryFit& fit) {
   return fit.tight() ? Table::Cell("tight", Tone::warn) : Table::Cell("yes");
 }
 
+const char* unfit_mark(const Estimate& e) { return e.memory.fits().value_or(true) ? "" : "*"; }
+
+// A row a result. Ranges of many digits leave no room for FLOP/B in 100 columns: it stands in the other
+// outputs.
+Table speeds_table(const std::vector<Estimate>& estimates, const std::vector<GridKey>& varying, bool routed,
+                   bool intensity) {
+  std::vector<Table::Column> columns;
+  for (const GridKey& key : varying) columns.push_back({key.title, key.align});
+  columns.push_back({"moves"});
+  if (intensity) columns.push_back({"FLOP/B"});
+  columns.push_back({"bound", Align::left});
+  columns.push_back({"ceiling"});
+  if (routed) columns.push_back({"even"});
+  for (const char* title : {"expected", "range", "GiB"}) columns.push_back({title});
+  columns.push_back({"fits", Align::left});
+  Table table(columns);
+  for (const Estimate& e : estimates) {
+    std::vector<Table::Cell> cells;
+    for (const GridKey& key : varying) cells.emplace_back(key.of(e));
+    cells.emplace_back(human_bytes(e.step.total.compulsory_bytes()));
+    if (intensity) cells.emplace_back(significant(e.prediction.intensity, 3));
+    cells.push_back(bound_cell(e.prediction.ceiling.bound));
+    const auto speed = [&](double tokens_per_s, int digits, bool provisional = false) {
+      cells.emplace_back((provisional ? "~" : "") + significant(tokens_per_s, digits) + unfit_mark(e));
+    };
+    speed(e.prediction.ceiling.tokens_per_s, 4);
+    if (routed) speed(e.prediction.ceiling_even_routing.tokens_per_s, 4);
+    const ExpectedSpeed& expected = e.prediction.expected;
+    speed(expected.tokens_per_s, 3, expected.provisional);
+    cells.emplace_back(significant(expected.low_tokens_per_s, 3) + "–" +
+                       significant(expected.high_tokens_per_s, 3));
+    cells.emplace_back(significant(e.memory.required_bytes / kGiB, 3));
+    cells.push_back(fit_cell(e.memory));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+bool narrow(const Table& table) {
+  constexpr std::size_t kMostColumns = 100;
+  std::istringstream lines(table.render(Style{}));
+  for (std::string line; std::getline(lines, line);) {
+    if (display_width(line) > kMostColumns) return false;
+  }
+  return true;
+}
+
+// A row a prompt, beside what varies in the rows above.
+std::string prompts_table(const std::vector<Estimate>& estimates, const std::vector<GridKey>& varying,
+                          const Style& style) {
+  std::vector<Table::Column> columns;
+  for (const GridKey& key : varying) columns.push_back({key.title, key.align});
+  for (const char* title : {"prompt", "at the least", "range", "TTFT expected"}) columns.push_back({title});
+  Table table(columns);
+  for (const Estimate& e : estimates) {
+    if (!e.prefill) continue;
+    std::vector<Table::Cell> cells;
+    for (const GridKey& key : varying) cells.emplace_back(key.of(e));
+    cells.emplace_back(fmt::format("{}", e.prefill_step->workload.context));
+    cells.emplace_back(human_time(e.prefill->ceiling.ms_per_step / 1e3) + unfit_mark(e));
+    cells.emplace_back(ttft_range_text(e));
+    cells.emplace_back((e.prefill->expected.provisional ? "~" : "") +
+                       human_time(e.prefill->expected.ms_per_step / 1e3) + unfit_mark(e));
+    table.row(std::move(cells));
+  }
+  return table.render(style);
+}
+
 }  // namespace
 
 bool routing_matters(const Step& step) { return step.total.weight_bytes_least < step.total.weight_bytes; }
@@ -59,50 +129,16 @@ std::string estimate_grid_text(const std::vector<Estimate>& estimates, const Sty
   const auto any = [&](auto holds) { return std::any_of(estimates.begin(), estimates.end(), holds); };
   const bool prefill = any([](const Estimate& e) { return e.prefill.has_value(); });
   const bool routed = any([](const Estimate& e) { return routing_matters(e.step); });
+  const Table whole = speeds_table(estimates, varying, routed, true);
+  const std::string table =
+      narrow(whole) ? whole.render(style) : speeds_table(estimates, varying, routed, false).render(style);
   const bool unfit = any([](const Estimate& e) { return !e.memory.fits().value_or(true); });
   const bool tight = any([](const Estimate& e) { return e.memory.tight(); });
-  std::vector<Table::Column> columns;
-  for (const GridKey& key : varying) columns.push_back({key.title, key.align});
-  for (const char* title : {"moves", "FLOP/byte"}) columns.push_back({title});
-  columns.push_back({"bound", Align::left});
-  columns.push_back({"ceiling"});
-  if (routed) columns.push_back({"even"});
-  for (const char* title : {"expected", "range", "GiB"}) columns.push_back({title});
-  columns.push_back({"fits", Align::left});
-  if (prefill) {
-    for (const char* title : {"TTFT", "range"}) columns.push_back({title});
-  }
-  Table table(columns);
-  for (const Estimate& e : estimates) {
-    std::vector<Table::Cell> cells;
-    for (const GridKey& key : varying) cells.emplace_back(key.of(e));
-    cells.emplace_back(human_bytes(e.step.total.compulsory_bytes()));
-    cells.emplace_back(significant(e.prediction.intensity, 3));
-    cells.push_back(bound_cell(e.prediction.ceiling.bound));
-    const std::optional<bool> fits = e.memory.fits();
-    const char* mark = fits.value_or(true) ? "" : "*";
-    const auto speed = [&](double tokens_per_s, int digits, bool provisional = false) {
-      cells.emplace_back((provisional ? "~" : "") + significant(tokens_per_s, digits) + mark);
-    };
-    speed(e.prediction.ceiling.tokens_per_s, 4);
-    if (routed) speed(e.prediction.ceiling_even_routing.tokens_per_s, 4);
-    const ExpectedSpeed& expected = e.prediction.expected;
-    speed(expected.tokens_per_s, 3, expected.provisional);
-    cells.emplace_back(significant(expected.low_tokens_per_s, 3) + "–" +
-                       significant(expected.high_tokens_per_s, 3));
-    cells.emplace_back(significant(e.memory.required_bytes / kGiB, 3));
-    cells.push_back(fit_cell(e.memory));
-    if (e.prefill) {
-      cells.emplace_back((e.prefill->expected.provisional ? "~" : "") +
-                         human_time(e.prefill->expected.ms_per_step / 1e3) + mark);
-      cells.emplace_back(ttft_range_text(e));
-    }
-    table.row(std::move(cells));
-  }
   std::string text = style.apply(Tone::bold, first.model->title) + "\n" + common +
-                     "ceiling and expected in tokens/s, for one token a step\n\n" + table.render(style);
+                     "ceiling and expected in tokens/s, for one token a step\n\n" + table;
+  if (prefill) text += "\n" + prompts_table(estimates, varying, style);
   if (routed)
-    text += "even: the ceiling were routing even, which moves, FLOP/byte and expected assume; no bound\n";
+    text += "even: the ceiling were routing even, which moves, FLOP/B and expected assume; no bound\n";
   if (unfit) text += "*: does not fit in the card's memory: no run there has these speeds\n";
   const auto any_expected = [&](auto holds) {
     return any([&](const Estimate& e) {

@@ -176,10 +176,10 @@ std::string one_text(const Estimate& e, const Style& style) {
   text += ceiling_lines(e, style);
   if (e.prefill) {
     const ExpectedSpeed& expected = e.prefill->expected;
-    text += fmt::format("prefill    {} prompt tokens: first token after {} ({}{}), at the least {}\n",
-                        e.prefill_step->workload.context, human_time(expected.ms_per_step / 1e3),
-                        ttft_range_text(e), expected.provisional ? ", provisional" : "",
-                        human_time(e.prefill->ceiling.ms_per_step / 1e3));
+    text += wrapped(fmt::format("prefill    {} prompt tokens: first token after {} ({}{}), at the least {}",
+                                e.prefill_step->workload.context, human_time(expected.ms_per_step / 1e3),
+                                ttft_range_text(e), expected.provisional ? ", provisional" : "",
+                                human_time(e.prefill->ceiling.ms_per_step / 1e3)));
     text += unknown_rate_line(expected);
   }
   text += memory_lines(e, style);
