@@ -185,6 +185,8 @@ class Device {
   virtual Conditions conditions() { return {}; }
   // What this process, and its machine, had done until now; nothing where other processes do not hold the
   // device up, or nobody tells.
+  // The share of its time that a measurement may take samples again in that others held up (quiet_samples.h).
+  double patience = 1;
   virtual std::optional<ProcessMoment> process_moment() { return std::nullopt; }
   virtual std::optional<MachineMoment> machine_moment() { return std::nullopt; }
   // Seconds that a launch with nothing to do takes: what each launch on all threads pays for its barrier.

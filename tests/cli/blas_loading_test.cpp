@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/cli/process.h"
 #include "tests/support.h"
@@ -40,7 +41,10 @@ TEST(BlasLoading, OneThatIsMissingIsOneLine) {
   const EnvironmentVariable blas("MEMWALL_BLAS", "/no/such/libblas.so");
   const Finished measured = run("baseline --threads 1 --n 64 --format json");
   EXPECT_EQ(measured.status, 0) << measured.err;
-  EXPECT_EQ(lines_of(measured.err).size(), 1U) << measured.err;
+  std::vector<std::string> lines = lines_of(measured.err);
+  // On a machine that others use, too, there may be one about that.
+  std::erase_if(lines, [](const std::string& line) { return line.find(" unstable, ") != std::string::npos; });
+  EXPECT_EQ(lines.size(), 1U) << measured.err;
   EXPECT_THAT(measured.err, testing::HasSubstr("/no/such/libblas.so"));
   EXPECT_THAT(measured.out, testing::HasSubstr("\"variant\": \"gemm\""));
   EXPECT_THAT(run("devices").out, testing::HasSubstr("no BLAS"));
