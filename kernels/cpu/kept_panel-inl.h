@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/byte_dot-inl.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cpu/pack.h"
 #include "kernels/cpu/panel-inl.h"
 #include "kernels/cpu/panel_layout.h"
 
@@ -59,7 +60,21 @@ void keep_nibbles(const std::uint8_t* quants, std::int8_t* HWY_RESTRICT kept) {
   }
 }
 
-// What is kept: 8 bits with their sign, 4 bits less 8, 4 bits whose zero point is taken away in f32.
+void keep_e2m1(const std::uint8_t* quants, std::int8_t* HWY_RESTRICT kept) {
+  const Bytes d;
+  const hn::Repartition<std::uint16_t, Words> d16;
+  const VB mask = hn::Set(d, 15);
+  const VB table = ByteDot::keep(hn::LoadDup128(d, kDoubledE2m1));
+  for (std::size_t i = 0; i < kBlockQuants / 2; i += kLanes * 4) {
+    const VB pairs = hn::LoadU(d, reinterpret_cast<const std::int8_t*>(quants) + i);
+    const VB high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, pairs))), mask);
+    hn::StoreU(hn::TableLookupBytes(table, hn::And(pairs, mask)), d, kept + i);
+    hn::StoreU(hn::TableLookupBytes(table, high), d, kept + kBlockQuants / 2 + i);
+  }
+}
+
+// What is kept: 8 bits (or E2M1, doubled) with their sign, 4 bits less 8, 4 bits whose zero point is taken
+// away in f32.
 struct KeptSigned {
   static constexpr std::int32_t kOffset = ByteDot::kSignedOffset;
   static constexpr bool kZeros = false;
@@ -85,6 +100,13 @@ void keep_nibbles(const std::uint8_t* quants, std::int8_t* HWY_RESTRICT kept) {
   for (std::size_t i = 0; i < kBlockQuants / 2; ++i) {
     kept[i] = static_cast<std::int8_t>(quants[i] & 15);
     kept[kBlockQuants / 2 + i] = static_cast<std::int8_t>(quants[i] >> 4);
+  }
+}
+
+void keep_e2m1(const std::uint8_t* quants, std::int8_t* HWY_RESTRICT kept) {
+  for (std::size_t i = 0; i < kBlockQuants / 2; ++i) {
+    kept[i] = kDoubledE2m1[quants[i] & 15];
+    kept[kBlockQuants / 2 + i] = kDoubledE2m1[quants[i] >> 4];
   }
 }
 
@@ -116,6 +138,8 @@ void keep(const Linear& op, const PanelLayout& layout, std::int64_t index, std::
     std::int8_t* kept = to.quants + b * kBlockQuants;
     if (op.format.kind == FormatKind::q8_0) {
       keep_signed(quants, kept);
+    } else if (op.format.kind == FormatKind::mxfp4) {
+      keep_e2m1(quants, kept);
     } else {
       keep_nibbles(quants, kept);
     }

@@ -1,10 +1,11 @@
-// GEMV and skinny GEMM on panels of q8_0, q4_0 and int4, against activations in 8 bits.
+// GEMV and skinny GEMM on panels of q8_0, q4_0, int4 and mxfp4, against activations in 8 bits.
 #define MEMWALL_WANT_BYTE_DOT
 #include <algorithm>
 #include <cstddef>
 
 #include "kernels/cpu/highway_targets.h"
 #include "kernels/cpu/linear_parts.h"
+#include "kernels/cpu/pack.h"
 #include "kernels/cpu/panel_layout.h"
 #include "kernels/cpu/quantised.h"
 
@@ -32,6 +33,16 @@ HWY_INLINE Column column_of(const Quantised& x, std::size_t column) {
   return {x.quants + at * kBlock, x.scales + at, x.sums + at, x.scaled_sums + at};
 }
 
+// Scales of a group's rows r to r + kLanes.
+struct F16Scales {
+  static HWY_INLINE VF scale(const std::uint8_t* group, std::size_t r) {
+    return widen_f16(load_u16(group + r * 2));
+  }
+};
+struct E8m0Scales {
+  static HWY_INLINE VF scale(const std::uint8_t* group, std::size_t r) { return widen_e8m0_half(group + r); }
+};
+
 enum class Zeros { none, four_bits, wide };
 
 #if MEMWALL_HAS_BYTE_DOT
@@ -46,7 +57,7 @@ HWY_INLINE VB four_of(const std::int8_t* x) {
 }
 
 // The integer sums of block b for C columns: sum over its 32 weights of quant * activation.
-struct Q8Block {
+struct Q8Block : F16Scales {
   static constexpr std::size_t kBytes = 512;
   static constexpr std::int32_t kOffset = ByteDot::kSignedOffset;
   template <std::size_t C>
@@ -67,7 +78,7 @@ struct Q8Block {
 };
 
 template <std::int32_t kZero>
-struct Q4Block {
+struct Q4Block : F16Scales {
   static constexpr std::size_t kBytes = 256;
   static constexpr std::int32_t kOffset = kZero;
   template <std::size_t C>
@@ -96,6 +107,38 @@ struct Q4Block {
   }
 };
 
+// E2M1, doubled, by a look-up of 16 bytes that already holds them as ByteDot keeps signed weights.
+struct E2m1Block : E8m0Scales {
+  static constexpr std::size_t kBytes = 256;
+  static constexpr std::int32_t kOffset = ByteDot::kSignedOffset;
+  template <std::size_t C>
+  static HWY_INLINE void add(const std::uint8_t* quants, const Column* x, std::size_t b,
+                             ByteDot (&dots)[C][kParts]) {
+    const VB mask = hn::Set(Bytes(), 15);
+    const VB table = ByteDot::keep(hn::LoadDup128(Bytes(), kDoubledE2m1));
+    const hn::Repartition<std::uint16_t, Words> d16;
+    for (std::size_t g = 0; g < 4; ++g) {
+      VB low[kParts];
+      VB high[kParts];
+      for (std::size_t p = 0; p < kParts; ++p) {
+        const VB pairs =
+            hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(quants) + (g * kParts + p) * kLanes * 4);
+        low[p] = hn::TableLookupBytes(table, hn::And(pairs, mask));
+        high[p] = hn::TableLookupBytes(
+            table, hn::And(hn::BitCast(Bytes(), hn::ShiftRight<4>(hn::BitCast(d16, pairs))), mask));
+      }
+      for (std::size_t c = 0; c < C; ++c) {
+        const VB four_low = four_of(x[c].quants + b * kBlock + g * 4);
+        const VB four_high = four_of(x[c].quants + b * kBlock + kBlock / 2 + g * 4);
+        for (std::size_t p = 0; p < kParts; ++p) {
+          dots[c][p].add_kept(low[p], four_low);
+          dots[c][p].add_kept(high[p], four_high);
+        }
+      }
+    }
+  }
+};
+
 // sums[c][16] = the panel times C columns. Symmetric formats take their offset (8, or VNNI's 128) away in
 // integers, block by block; zero points, one a group, in floats.
 template <class Block, Zeros kZeros, std::size_t C>
@@ -114,7 +157,7 @@ HWY_INLINE void panel_times_columns(const std::uint8_t* panel, const PanelLayout
     const std::uint8_t* group = at;
     VF scale[kParts];
     for (std::size_t p = 0; p < kParts; ++p) {
-      scale[p] = widen_f16(load_u16(group + p * kLanes * 2));
+      scale[p] = Block::scale(group, p * kLanes);
     }
     VF in_group[C][kParts];
     float activations[C];
@@ -177,7 +220,7 @@ HWY_INLINE void panel_times_some(std::size_t columns, const std::uint8_t* panel,
 
 constexpr std::size_t kColumns = 1;
 
-struct Q8Block {
+struct Q8Block : F16Scales {
   static constexpr std::size_t kBytes = 512;
   static constexpr std::int32_t kOffset = 0;
   static HWY_INLINE std::int32_t quant(const std::uint8_t* block, std::size_t r, std::size_t i) {
@@ -186,13 +229,21 @@ struct Q8Block {
 };
 
 template <std::int32_t kZero>
-struct Q4Block {
+struct Q4Block : F16Scales {
   static constexpr std::size_t kBytes = 256;
   static constexpr std::int32_t kOffset = kZero;
   static HWY_INLINE std::int32_t quant(const std::uint8_t* block, std::size_t r, std::size_t i) {
     const std::size_t half = i % (kBlock / 2);
     const std::uint8_t pair = block[(half / 4 * kPanel + r) * 4 + half % 4];
     return i < kBlock / 2 ? pair & 15 : pair >> 4;
+  }
+};
+
+struct E2m1Block : E8m0Scales {
+  static constexpr std::size_t kBytes = 256;
+  static constexpr std::int32_t kOffset = 0;
+  static HWY_INLINE std::int32_t quant(const std::uint8_t* block, std::size_t r, std::size_t i) {
+    return kDoubledE2m1[Q4Block<0>::quant(block, r, i)];
   }
 };
 
@@ -216,7 +267,7 @@ void panel_times_some(std::size_t, const std::uint8_t* panel, const PanelLayout&
         sum += Block::quant(quants, r, i) * x->quants[static_cast<std::size_t>(b) * kBlock + i];
       }
       const float products = static_cast<float>(sum) * x->scales[b] - zeros[r] * x->scaled_sums[b];
-      sums[r] += products * hn::GetLane(block_scale(group + r * 2));
+      sums[r] += products * hn::GetLane(Block::scale(group, r));
     }
   }
 }
@@ -245,6 +296,7 @@ void integer_panels(const Linear& op, std::int64_t first, std::int64_t last) {
 
 void dot_integer(const Linear& op, std::int64_t first, std::int64_t last) {
   if (op.format.kind == FormatKind::q8_0) return integer_panels<Q8Block, Zeros::none>(op, first, last);
+  if (op.format.kind == FormatKind::mxfp4) return integer_panels<E2m1Block, Zeros::none>(op, first, last);
   if (!op.format.zero_points) return integer_panels<Q4Block<8>, Zeros::none>(op, first, last);
   if (op.format.wide_zero_points) return integer_panels<Q4Block<0>, Zeros::wide>(op, first, last);
   integer_panels<Q4Block<0>, Zeros::four_bits>(op, first, last);

@@ -61,7 +61,7 @@ void widen_f8(const std::uint8_t* weights, std::size_t count, const float* scale
 // The k's [first, first + count) of an integer panel; first is a multiple of 32.
 void widen_integer(Format format, const PanelLayout& layout, const std::uint8_t* panel, std::size_t first,
                    std::size_t count, float* HWY_RESTRICT values) {
-  const bool four_bits = format.kind != FormatKind::q8_0;
+  const Quants kind = quants_of(format);
   for (std::size_t k = 0; k < count; k += kBlock) {
     const std::int64_t block = static_cast<std::int64_t>((first + k) / kBlock);
     const std::uint8_t* group = panel + block / layout.blocks_per_group * layout.group_bytes;
@@ -71,7 +71,7 @@ void widen_integer(Format format, const PanelLayout& layout, const std::uint8_t*
     float scales[kPanel];
     float zeros[kPanel];
     panel_scales(format, group, scales, zeros);
-    widen_integer_block(four_bits, quants, here, scales, zeros, values + k * kPanel);
+    widen_integer_block(kind, quants, here, scales, zeros, values + k * kPanel);
   }
 }
 
@@ -90,6 +90,7 @@ void widen_part(const Linear& op, std::int64_t index, std::size_t first, std::si
     case FormatKind::q8_0:
     case FormatKind::q4_0:
     case FormatKind::int4_group:
+    case FormatKind::mxfp4:
       return widen_integer(op.format, layout, panel, first, count, values);
     default:
       break;

@@ -1,6 +1,7 @@
-// GEMM on panels of q8_0, q4_0 and int4 in whole numbers, for prefill. Of a few panels a stretch of k is
-// brought into bytes once for all rows of x, into the first-level cache, and multiplied by x's quants: byte
-// dot products, summed in 32 bits over a block of 32, then scaled in f32. x is read as quantise() leaves it.
+// GEMM on panels of q8_0, q4_0, int4 and mxfp4 in whole numbers, for prefill. Of a few panels a stretch of k
+// is brought into bytes once for all rows of x, into the first-level cache, and multiplied by x's quants:
+// byte dot products, summed in 32 bits over a block of 32, then scaled in f32. x is read as quantise() leaves
+// it.
 #define MEMWALL_WANT_BYTE_DOT
 #include <algorithm>
 #include <cstddef>
@@ -197,7 +198,7 @@ void gemm_kept(const Linear& op, std::int64_t first, std::int64_t last, float* s
 }
 
 void gemm_integer(const Linear& op, std::int64_t first, std::int64_t last, float* scratch) {
-  if (op.format.kind == FormatKind::q8_0) return gemm_kept<KeptSigned>(op, first, last, scratch);
+  if (quants_of(op.format) != Quants::nibbles) return gemm_kept<KeptSigned>(op, first, last, scratch);
   if (op.format.zero_points) return gemm_kept<KeptAboveZero>(op, first, last, scratch);
   gemm_kept<KeptNibbles>(op, first, last, scratch);
 }

@@ -153,6 +153,27 @@ std::uint8_t f32_to_f8_e4m3(float value) {
   return static_cast<std::uint8_t>(sign | code);
 }
 
+std::uint8_t e2m1_code(float doubled) {
+  std::uint8_t best = 0;
+  for (std::uint8_t code = 1; code < 16; ++code) {
+    if (std::fabs(static_cast<float>(kDoubledE2m1[code]) - doubled) <
+        std::fabs(static_cast<float>(kDoubledE2m1[best]) - doubled)) {
+      best = code;
+    }
+  }
+  return best;
+}
+
+float e8m0_half(std::uint8_t code) { return std::ldexp(1.0F, code - 128); }
+
+std::uint8_t e8m0_code(const float* values, std::int64_t count) {
+  float largest = 0.0F;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(values[i]));
+  if (largest == 0.0F) return 0;
+  if (!std::isfinite(largest)) return 254;
+  return static_cast<std::uint8_t>(std::clamp(std::ilogb(largest) - 2 + 127, 0, 254));
+}
+
 QuantRule::QuantRule(int bits, bool zero_points, const float* values, std::int64_t count) : bits_(bits) {
   float least = 0.0F;
   float most = 0.0F;

@@ -33,6 +33,19 @@ inline constexpr float kLargestF8E4m3 = 448.0F;
 float f8_e4m3_to_f32(std::uint8_t bits);
 std::uint8_t f32_to_f8_e4m3(float value);
 
+// E2M1's 16 codes, twice their value, so that they are whole numbers; the scale that goes with them is
+// halved. Source: OCP Microscaling Formats (MX) 1.0, section 5.3.3; ggml-common.h, kvalues_mxfp4.
+inline constexpr std::int8_t kDoubledE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// The code nearest to doubled / 2, the lower one of two as near, as ggml's best_index_mxfp4; NaN gives 0.
+std::uint8_t e2m1_code(float doubled);
+
+// 2^(code - 128), half of what the E8M0 code says; and mxfp4's code for a block, floor(log2(largest)) - 2.
+// Source: ggml-impl.h, ggml_e8m0_to_fp32_half (255, NaN in MX, is 2^127 there); ggml-quants.c,
+// quantize_row_mxfp4_ref.
+float e8m0_half(std::uint8_t code);
+std::uint8_t e8m0_code(const float* values, std::int64_t count);
+
 // How a group of weights is stored as integers under one scale. 8 bits: quants of -127 to 127, a weight is
 // scale * quant; 4 bits: 0 to 15, scale * (quant - zero).
 // Source: ggml-quants.c, quantize_row_q8_0_ref, d = max|x| / 127, round(x / d), halves away from zero; and

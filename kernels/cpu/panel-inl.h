@@ -60,30 +60,62 @@ HWY_INLINE VF zero_points(bool wide, const std::uint8_t* zeros, std::size_t r) {
   return hn::LoadU(F32(), values);
 }
 
-// A group's scales and zero points (8 where the format has none; unused for q8_0), as f32.
+// Half of what E8M0 codes say: 2^(code - 128), of which the codes 0 and 1 are subnormals.
+HWY_INLINE VF widen_e8m0_half(const std::uint8_t* codes) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const auto code = hn::PromoteTo(di, hn::LoadU(hn::Rebind<std::uint8_t, F32>(), codes));
+  const auto one = hn::Set(di, 1);
+  const auto normal = hn::ShiftLeft<23>(hn::Sub(code, one));
+  const auto subnormal = hn::ShiftLeft<21>(hn::Add(code, one));
+  return hn::BitCast(d, hn::IfThenElse(hn::Gt(code, one), normal, subnormal));
+}
+
+// Codes of E2M1 in 32-bit lanes, twice their value: 0 1 2 3 4 6 8 12 are three straight lines' largest.
+template <class V>
+HWY_INLINE V doubled_e2m1(V code) {
+  const hn::RebindToSigned<F32> di;
+  const auto magnitude = hn::And(code, hn::Set(di, 7));
+  const auto twice = hn::Sub(hn::Add(magnitude, magnitude), hn::Set(di, 4));
+  const auto four_times = hn::Sub(hn::ShiftLeft<2>(magnitude), hn::Set(di, 16));
+  const auto value = hn::Max(hn::Max(magnitude, twice), four_times);
+  return hn::IfThenElse(hn::Gt(code, hn::Set(di, 7)), hn::Neg(value), value);
+}
+
+// A group's scales and zero points (8 where the format has none; unused for q8_0 and mxfp4), as f32.
 HWY_INLINE void panel_scales(Format format, const std::uint8_t* group, float* HWY_RESTRICT scales,
                              float* HWY_RESTRICT zeros) {
   const F32 d;
   for (std::size_t r = 0; r < kPanel; r += kLanes) {
-    hn::StoreU(widen_f16(load_u16(group + r * 2)), d, scales + r);
+    const bool e8m0 = format.kind == FormatKind::mxfp4;
+    hn::StoreU(e8m0 ? widen_e8m0_half(group + r) : widen_f16(load_u16(group + r * 2)), d, scales + r);
     const VF zero =
         format.zero_points ? zero_points(format.wide_zero_points, group + kPanel * 2, r) : hn::Set(d, 8.0F);
     hn::StoreU(zero, d, zeros + r);
   }
 }
 
-// The first `count` k's of a block of quants, (quant - zero) * scale or (8 bits) quant * scale, as f32
+enum class Quants { bytes, nibbles, e2m1 };
+
+HWY_INLINE Quants quants_of(Format format) {
+  if (format.kind == FormatKind::q8_0) return Quants::bytes;
+  return format.kind == FormatKind::mxfp4 ? Quants::e2m1 : Quants::nibbles;
+}
+
+// The first `count` k's of a block of quants, (quant - zero) * scale or (8 bits, E2M1) quant * scale, as f32
 // [count][16]. A 32-bit lane holds 4 k's of a row: a shift up and one down bring each out, its sign with it.
-template <bool kFourBits>
+template <Quants kQuants>
 HWY_INLINE void widen_quants(const std::uint8_t* quants, std::size_t count, const float* scales,
                              const float* zeros, float* HWY_RESTRICT values) {
+  constexpr bool kFourBits = kQuants != Quants::bytes;
   const F32 d;
   const hn::RebindToSigned<F32> di;
   const hn::RebindToUnsigned<F32> du;
   const auto store = [&](std::size_t k, std::size_t r, auto quant) HWY_ATTR {
     if (k >= count) return;
+    if constexpr (kQuants == Quants::e2m1) quant = doubled_e2m1(quant);
     VF value = hn::ConvertTo(d, quant);
-    if constexpr (kFourBits) value = hn::Sub(value, hn::LoadU(d, zeros + r));
+    if constexpr (kQuants == Quants::nibbles) value = hn::Sub(value, hn::LoadU(d, zeros + r));
     hn::StoreU(hn::Mul(value, hn::LoadU(d, scales + r)), d, values + k * kPanel + r);
   };
   constexpr std::size_t kFours = kFourBits ? 4 : 8;
@@ -107,10 +139,11 @@ HWY_INLINE void widen_quants(const std::uint8_t* quants, std::size_t count, cons
   }
 }
 
-HWY_INLINE void widen_integer_block(bool four_bits, const std::uint8_t* quants, std::size_t count,
+HWY_INLINE void widen_integer_block(Quants kind, const std::uint8_t* quants, std::size_t count,
                                     const float* scales, const float* zeros, float* HWY_RESTRICT values) {
-  if (four_bits) return widen_quants<true>(quants, count, scales, zeros, values);
-  widen_quants<false>(quants, count, scales, zeros, values);
+  if (kind == Quants::bytes) return widen_quants<Quants::bytes>(quants, count, scales, zeros, values);
+  if (kind == Quants::e2m1) return widen_quants<Quants::e2m1>(quants, count, scales, zeros, values);
+  widen_quants<Quants::nibbles>(quants, count, scales, zeros, values);
 }
 
 // Writes sums[rows][16] to y, with the bias, leaving out the padding rows of a last panel.

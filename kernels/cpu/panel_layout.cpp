@@ -12,7 +12,7 @@
 namespace memwall::cpu {
 namespace {
 
-constexpr std::int64_t kScaleBytes = 2;
+std::int64_t scale_bytes(Format format) { return format.kind == FormatKind::mxfp4 ? 1 : 2; }
 constexpr std::int64_t kTile = 128;  // of f8_e4m3_b128, in both directions
 
 bool is_f8(Format format) {
@@ -68,8 +68,10 @@ struct Group {
   std::int64_t row;
   std::int64_t index;
 
-  std::uint8_t* scale() const { return panel + index * layout.group_bytes + row * kScaleBytes; }
-  std::uint8_t* zeros() const { return panel + index * layout.group_bytes + kPanelRows * kScaleBytes; }
+  std::uint8_t* scale() const { return panel + index * layout.group_bytes + row * scale_bytes(format); }
+  std::uint8_t* zeros() const {
+    return panel + index * layout.group_bytes + kPanelRows * scale_bytes(format);
+  }
   void set_zero(float zero) const {
     if (!format.zero_points) return;
     if (format.wide_zero_points) {
@@ -85,7 +87,17 @@ struct Group {
   }
 };
 
+void pack_mxfp4_block(const Group& block, const float* values, std::int64_t first, std::int64_t last) {
+  const std::uint8_t code = e8m0_code(values + first, last - first);
+  *block.scale() = code;
+  for (std::int64_t k = first; k < last; ++k) {
+    const Place place = place_of(block.layout, true, block.row, k);
+    set_nibble(block.panel[place.byte], place.high, e2m1_code(values[k] / e8m0_half(code)));
+  }
+}
+
 void pack_integer_group(const Group& group, const float* values, std::int64_t first, std::int64_t last) {
+  if (group.format.kind == FormatKind::mxfp4) return pack_mxfp4_block(group, values, first, last);
   const bool four_bits = group.format.kind != FormatKind::q8_0;
   const QuantRule rule(four_bits ? 4 : 8, group.format.zero_points, values + first, last - first);
   store_u16(f32_to_f16(rule.scale()), group.scale());
@@ -126,7 +138,7 @@ void set_trailing_scales(Format format, const float* rows, std::int64_t out, std
 
 bool is_integer(Format format) {
   return format.kind == FormatKind::q8_0 || format.kind == FormatKind::q4_0 ||
-         format.kind == FormatKind::int4_group;
+         format.kind == FormatKind::int4_group || format.kind == FormatKind::mxfp4;
 }
 
 bool has_panels(Format format) {
@@ -153,7 +165,7 @@ PanelLayout panel_layout(Format format, std::int64_t in) {
   const std::int64_t zeros = !format.zero_points       ? 0
                              : format.wide_zero_points ? kPanelRows * 2
                                                        : kPanelRows / 2;
-  layout.quants_at = kPanelRows * kScaleBytes + zeros;
+  layout.quants_at = kPanelRows * scale_bytes(format) + zeros;
   layout.block_bytes = kPanelRows * kBlockWeights / (format.kind == FormatKind::q8_0 ? 1 : 2);
   layout.group_bytes =
       checked_add(layout.quants_at, checked_mul(layout.blocks_per_group, layout.block_bytes));
@@ -234,6 +246,10 @@ void unpack_panel_row(Format format, const void* panels, std::int64_t out, std::
       const Group group{layout, format, panel, r, k / kBlockWeights / layout.blocks_per_group};
       const Place place = place_of(layout, four_bits, r, k);
       const std::uint8_t byte = panel[place.byte];
+      if (format.kind == FormatKind::mxfp4) {
+        values[k] = e8m0_half(*group.scale()) * static_cast<float>(kDoubledE2m1[nibble(byte, place.high)]);
+        continue;
+      }
       const float d = f16_to_f32(load_u16(group.scale()));
       values[k] = four_bits ? d * (static_cast<float>(nibble(byte, place.high)) - group.zero())
                             : d * static_cast<float>(static_cast<std::int8_t>(byte));

@@ -9,7 +9,8 @@
 //   q4_0, int4-gN             for each group: [16] f16 scales, [16] zero points where there are any (f16,
 //                             or 4 bits in 8 bytes), then for each block of 32 [4][16][4] bytes, the low
 //                             nibbles k = 4 g + j of the block, the high ones 16 further on, as ggml pairs
-//                             them.
+//                             them;
+//   mxfp4                     for each block of 32: [16] E8M0 scales, then quants as q4_0's, codes of E2M1.
 //
 // f8_e4m3's f32 scales follow the last panel: one, or one a row, or one a 128x128 block. A last panel of
 // fewer than 16 rows is filled up with zeros: padding, which no byte count includes.
@@ -28,11 +29,11 @@ namespace memwall::cpu {
 inline constexpr std::int64_t kPanelRows = 16;
 inline constexpr std::int64_t kBlockWeights = 32;
 
-// True for f32, f16, bf16, f8_e4m3 (a scale a tensor, row or 128x128 block), q8_0, q4_0, and int4 in groups
-// of a multiple of 32 or a row, with or without zero points.
+// True for f32, f16, bf16, f8_e4m3 (a scale a tensor, row or 128x128 block), q8_0, q4_0, mxfp4, and int4 in
+// groups of a multiple of 32 or a row, with or without zero points.
 bool has_panels(Format format);
 
-// True where the products are integer ones and activations are quantised first: q8_0, q4_0, int4.
+// True where the products are integer ones and activations are quantised first: q8_0, q4_0, int4, mxfp4.
 bool is_integer(Format format);
 
 // One panel's parts. Of the integer formats: groups, each scales, zero points and whole blocks of quants.
@@ -59,9 +60,10 @@ std::int64_t panel_matrix_bytes(Format format, std::int64_t out, std::int64_t in
 std::int64_t trailing_scales(Format format, std::int64_t out, std::int64_t in);
 std::int64_t trailing_scale_of(Format format, std::int64_t in, std::int64_t row, std::int64_t k);
 
-// Packs rows of f32, [out, in], into panels, quantising them as pack_row does for q8_0 and q4_0; int4 as
-// q4_0 over its groups (with zero points: the range from least to largest in 15 steps); f8_e4m3 rounds to
-// nearest even under scales of largest / 448. Values without a quant get one that means nothing. Scalar.
+// Packs rows of f32, [out, in], into panels, quantising them as pack_row does for q8_0 and q4_0; mxfp4 as
+// ggml; int4 as q4_0 over its groups (with zero points: the range from least to largest in 15 steps); f8_e4m3
+// rounds to nearest even under scales of largest / 448. Values without a quant get one that means nothing.
+// Scalar.
 void pack_panels(Format format, const float* rows, std::int64_t out, std::int64_t in, void* panels);
 
 // The exact values of one row, read back: the reference that the kernels are held to.

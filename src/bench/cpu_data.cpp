@@ -72,6 +72,14 @@ void fill_random_panels(ThreadPool& pool, Format format, std::int64_t out, std::
     if (!cpu::is_integer(format)) return;
     constexpr std::int64_t kScales = cpu::kPanelRows * 2;
     for (std::int64_t group = 0; group < bytes; group += layout.group_bytes) {
+      if (format.kind == FormatKind::mxfp4) {
+        // E8M0: 2^-15 to 2^-8.
+        for (std::int64_t r = 0; r < cpu::kPanelRows; ++r) {
+          std::byte& scale = start[group + r];
+          scale = (scale & std::byte{0x07}) | std::byte{0x70};
+        }
+        continue;
+      }
       make_scales(start + group, cpu::kPanelRows, 2);
       // Zero points of 16 bits must be numbers, of magnitudes as weights have.
       for (std::int64_t at = kScales; format.wide_zero_points && at < layout.quants_at; at += 2) {

@@ -81,7 +81,7 @@ TEST_F(CpuDeviceTest, PaddingIsToldApart) {
 }
 
 TEST_F(CpuDeviceTest, FormatsWithoutAKernelHaveNoVariant) {
-  for (const char* name : {"int4-g16", "int8-g128", "nf4", "mxfp4", "q4_k"}) {
+  for (const char* name : {"int4-g16", "int8-g128", "nf4", "q4_k"}) {
     EXPECT_TRUE(
         device_->variants(OpTask{LinearWork{.out = 64, .in = 64, .format = format(name)}, {}}).empty());
   }

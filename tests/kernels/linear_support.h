@@ -86,6 +86,7 @@ inline const std::vector<Format>& panel_formats() {
       {FormatKind::f8_e4m3_b128},
       {FormatKind::q8_0},
       {FormatKind::q4_0},
+      {FormatKind::mxfp4},
       {FormatKind::int4_group, 32},
       {FormatKind::int4_group, 64},
       {FormatKind::int4_group, 128},

@@ -92,6 +92,37 @@ TEST_P(LinearValues, EveryF16ScaleOfAQuantisedBlock) {
   }
 }
 
+// Every E8M0 scale that leaves a sum finite, with every code. Scales of code 0 and 1 are subnormal, and times
+// an activation's scale those below 9 are: the product loses up to 1500 * 2^-150, 1e-42.
+TEST_P(LinearValues, EveryScaleAndCodeOfMxfp4) {
+  const Format format{FormatKind::mxfp4};
+  PanelMatrix w(format, std::vector<float>(16 * 32, 0.0F), 16, 32);
+  for (int scale = 0; scale < 248; ++scale) {
+    for (std::size_t r = 0; r < 16; ++r) {
+      w.bytes[r] = static_cast<std::uint8_t>(scale);
+      w.bytes[16 + (1 * 16 + r) * 4 + 2] = static_cast<std::uint8_t>(r | ((15 - r) << 4));  // k 6 and 22
+    }
+    w.read_back();
+    std::vector<float> x(32, 0.0F);
+    x[6] = 1.0F;
+    x[22] = -0.5F * 128.0F / 127.0F;  // quant -64
+    for (const LinearKernel kernel : linear_kernels(format)) {
+      const std::vector<float> read = as_read(kernel, format, x, 32);
+      std::vector<float> y(16);
+      run_linear(kernel, {format, w.bytes.data(), 16, 32, x.data(), 1, nullptr, y.data(), nullptr}, 0, 1);
+      for (std::size_t r = 0; r < 16; ++r) {
+        const double expected =
+            static_cast<double>(std::ldexp(static_cast<float>(kDoubledE2m1[r]), scale - 128)) *
+                static_cast<double>(read[6]) +
+            static_cast<double>(std::ldexp(static_cast<float>(kDoubledE2m1[15 - r]), scale - 128)) *
+                static_cast<double>(read[22]);
+        ASSERT_NEAR(static_cast<double>(y[r]), expected, std::ldexp(16.0, scale - 128 - 20) + 3e-42)
+            << scale << " " << r << " " << name_of(kernel);
+      }
+    }
+  }
+}
+
 // Weights of -128 meet activations of either sign at their largest: sums of pairs must not saturate.
 TEST_P(LinearValues, ExtremeBytesDoNotOverflow) {
   const std::int64_t in = 64;

@@ -13,8 +13,8 @@ TEST(PanelLayout, HoldsTheFormatsBytesWhereNothingIsPadded) {
   const std::int64_t out = 256;
   const std::int64_t in = 512;
   for (const char* name :
-       {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0", "int4-g32", "int4-g64",
-        "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c", "int4-c-zp"}) {
+       {"f32", "f16", "bf16", "f8_e4m3", "f8_e4m3-c", "f8_e4m3-b128", "q8_0", "q4_0", "mxfp4", "int4-g32",
+        "int4-g64", "int4-g128", "int4-g128-zp", "int4-g64-zp16", "int4-c", "int4-c-zp"}) {
     const std::optional<Format> format = find_format(name);
     ASSERT_TRUE(format.has_value()) << name;
     EXPECT_EQ(panel_matrix_bytes(*format, out, in), storage_bytes(*format, out, in)) << name;
@@ -60,6 +60,26 @@ TEST(PanelLayout, PutsAQuantWhereTheCommentSays) {
   std::uint16_t scale = 0;
   std::memcpy(&scale, panels.data() + 288 + 2, 2);
   EXPECT_EQ(f16_to_f32(scale), 1.0F);
+}
+
+// By hand: 6 is E2M1's largest, so a largest magnitude of 6 has the scale 1, E8M0's 127.
+TEST(PanelLayout, PacksMxfp4AsGgmlDoes) {
+  const Format mxfp4{FormatKind::mxfp4};
+  std::vector<float> source(2 * 64, 0.0F);
+  source[64 + 32 + 20] = -6.0F;
+  source[64 + 32 + 4] = 1.4F;  // between 1 and 1.5
+  source[64 + 32 + 5] = 5.0F;  // as near to 4 as to 6
+  std::vector<std::uint8_t> panels(static_cast<std::size_t>(panel_matrix_bytes(mxfp4, 2, 64)));
+  pack_panels(mxfp4, source.data(), 2, 64, panels.data());
+  // Group 1 at 272, scales of 16 bytes, four g = 1 (k 4 to 7 and 20 to 23), row 1.
+  EXPECT_EQ(panels[272 + 1], 127);
+  EXPECT_EQ(panels[272 + 16 + (1 * 16 + 1) * 4], 0xF3);
+  EXPECT_EQ(panels[272 + 16 + (1 * 16 + 1) * 4 + 1], 0x06);
+  std::vector<float> values(64);
+  unpack_panel_row(mxfp4, panels.data(), 2, 64, 1, values.data());
+  EXPECT_EQ(values[32 + 20], -6.0F);
+  EXPECT_EQ(values[32 + 4], 1.5F);
+  EXPECT_EQ(values[32 + 5], 4.0F);
 }
 
 TEST(PanelLayout, KeepsInt4WithinHalfAStep) {
